@@ -4,7 +4,7 @@
 turns, so that a busy machine is busy for all of them. Each is given two threads. A turn is a pause and some
 calls in a row; the first is not counted: it pays for the caches and threads of the neighbour, which may
 keep a core busy for milliseconds after its work is done. *Ours* is a store as any caller opens it. What it
-costs to score every float, and to read the bytes of the companion once, tells
+costs to score every float, and to read the bytes of the codes once, tells
 ``rust/engine/benches/probes/vector_scan.rs``, in a process that measures itself.
 """
 
@@ -43,7 +43,7 @@ PAUSE = 0.05
 #: Scores that float32 arithmetic cannot tell apart.
 NEAR = 1e-5
 #: Who is no exact peer.
-APART = {"reading the companion", "usearch i8 (not exact)"}
+APART = {"reading the codes", "usearch i8 (not exact)"}
 
 Floats = Any
 Timed = Callable[[int], tuple[float, list[int]]]
@@ -186,7 +186,7 @@ def measure(count: int, dim: int) -> None:
             calls: dict[str, Timed] = {
                 "ours": ours[kind],
                 "ours, every float": lambda turn: engine.ask(f"brute {turn % BATCH}"),
-                "reading the companion": lambda _: engine.ask("bytes"),
+                "reading the codes": lambda _: engine.ask("bytes"),
                 **others[kind],
             }
             if kind == "batch":

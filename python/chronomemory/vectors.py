@@ -229,7 +229,7 @@ class Vectors:
                 "min_score": None if min_score is None else _least(check.number("min_score", min_score)),
                 "condition": where_json(where),
             }
-            found = engine.vectors.nearest(np.atleast_2d(queries), request)
+            found = engine.vectors.nearest(queries if queries.ndim == 2 else queries[None], request)
         named = [[Neighbour(*hit) for hit in hits] for hits in found]
         return answered(engine, named if queries.ndim == 2 else named[0], is_any=any(named))
 

@@ -47,7 +47,8 @@ NAMES = (
     f"index/text/9-{DIGEST[:16]}.text", f"index/text/9-{DIGEST[:16]}.tmp", "index/vectors",
     "index/state", "index/state/lock", f"index/state/0-9-{DIGEST[:16]}.rows",
     f"index/state/0-9-{DIGEST[:16]}.tmp",
-    "index/vectors/default.0.i8", "index/vectors/default.1.i8", "quarantine",
+    "index/vectors/default.0.i8", "index/vectors/default.1.i8", "index/vectors/default.0.0-16384.codes",
+    "index/vectors/default.0.0-16384.codes.7-0.tmp", "quarantine",
     f"quarantine/{STAMP}-tail-at-9.tmp", "backup", f"backup/{STAMP}", f"backup/{STAMP}.tmp",
 )  # fmt: skip
 #: Those of them that are folders.
@@ -69,7 +70,7 @@ STRANGERS = (
     "archive/1-2.wal", "archive/mail.wal.zst", "archive/1-2-0123456789abcdef-3.wal", "vectors/x.tmp",
     "vectors/mine.f32", "vectors/.0.f32", "index/mail.history", "index/x.tmp", "index/text/x.tmp",
     "index/text/9-notes.text", "index/state/x.tmp", "index/state/1-mine.rows", "index/vectors/x.tmp",
-    "index/vectors/mine.i8", "quarantine/x.tmp",
+    "index/vectors/mine.i8", "index/vectors/mine.codes", "index/vectors/mine.0.codes", "quarantine/x.tmp",
     "quarantine/tail.tmp", "backup/x.tmp", f"backup/{STAMP}-mine.tmp", "backup/mine",
 )  # fmt: skip
 #: What is damage if another file stands in its place: that other harnesses look at.

@@ -165,7 +165,7 @@ class Twins(Speech):
         self.unsettled |= {*range(before, max(self.a.wal_seq(), self.b.wal_seq()) + 1)}
 
     def search(self) -> None:
-        """Make what is derived: files of words, companions of rows."""
+        """Make what is derived: files of words, codes of rows."""
         self.a.everyone().search(self._text())
         self.b.everyone().search(self._text())
 

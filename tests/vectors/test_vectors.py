@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ from chronomemory.errors import EmbeddingMismatch, UnknownSpace
 
 Floats = npt.NDArray[np.float32]
 DIM = 24
+#: A file of codes holds those of so many rows.
+FILE_ROWS = 16_384
 
 
 def vectors(count: int, seed: int = 0, dim: int = DIM) -> Floats:
@@ -284,47 +287,72 @@ class TestDamage:
         (kept,) = (tmp_path / ".chronomemory" / "quarantine").glob("*-rows.jsonl")
         assert '"id":"R3","row":3' in kept.read_text()
 
-    @pytest.mark.parametrize("harm", ["gone", "short", "flipped", "swapped", "older", "empty"])
-    def test_the_companion_can_be_lost(self, tmp_path: Path, harm: str) -> None:
+    @pytest.mark.parametrize("harm", ["gone", "short", "empty", "first", "high", "low", "footer", "swapped"])
+    def test_codes_can_be_lost(self, tmp_path: Path, harm: str) -> None:
         with ChronoStore(tmp_path) as store:
-            _, rows = fill(store, 3000)
-            before = store.vectors.nearest(rows[:40] + np.float32(0.5), k=9)
-        path = tmp_path / ".chronomemory" / "index" / "vectors" / "default.0.i8"
+            _, rows = fill(store, 2 * FILE_ROWS + 300)
+            asked = rows[:40] + np.float32(0.5)
+            before = store.vectors.nearest(asked, k=9)
+        folder = tmp_path / ".chronomemory" / "index" / "vectors"
+        path, other = (
+            folder / f"default.0.{n}-{n + FILE_ROWS}.codes" for n in (0, FILE_ROWS)
+        )
         whole = path.read_bytes()
-        slot = len(whole) // 2
-        harmed = {
-            "short": whole[: len(whole) // 2 + 7],
-            "flipped": whole[:100] + bytes([whole[100] ^ 255]) + whole[101:],
-            "swapped": whole[slot:] + whole[:slot],
-            "older": whole.replace(b"CMCODE\x00\x02", b"CMCODE\x00\x01"),
-            "empty": b"",
-        }
-        path.unlink()
-        if harm in harmed:
-            path.write_bytes(harmed[harm])
+        if harm == "gone":
+            path.unlink()
+        elif harm == "swapped":
+            path.write_bytes(other.read_bytes())
+        elif harm in ("short", "empty"):
+            path.write_bytes(whole[: len(whole) // 2 if harm == "short" else 0])
+        else:
+            length = len(whole)
+            flip(path, {"first": 100, "high": length // 2, "low": length * 4 // 5, "footer": length - 60}[harm])
         with ChronoStore(tmp_path) as store:
-            assert store.vectors.nearest(rows[:40] + np.float32(0.5), k=9) == before
+            assert store.vectors.nearest(asked, k=9) == before
+            assert store.vectors.nearest(asked, k=9) == before
+        with ChronoStore(tmp_path) as store:
+            assert store.vectors.nearest(asked, k=9) == before
+            assert store.verify().valid
         assert path.read_bytes() == whole
+        assert sorted(file.name for file in folder.iterdir()) == sorted([path.name, other.name])
 
-    def test_codes_come_into_memory_bit_by_bit(self, tmp_path: Path) -> None:
-        count = 1024 * 80 + 200
+    @pytest.mark.parametrize("left", [0.0, 0.2, 0.5])
+    def test_codes_that_are_cut_while_they_are_used_end_no_process(self, tmp_path: Path, left: float) -> None:
         with ChronoStore(tmp_path) as store:
-            _, rows = fill(store, count)
+            _, rows = fill(store, FILE_ROWS + 200)
             asked = rows[:3] + np.float32(0.5)
             before = store.vectors.nearest(asked, k=9)
-        path = tmp_path / ".chronomemory" / "index" / "vectors" / "default.0.i8"
-        whole = path.read_bytes()
-        for left in (len(whole), len(whole) // 2, len(whole) // 5, 0):
-            with ChronoStore(tmp_path) as store:
-                for turn in range(5):
-                    assert store.vectors.nearest(asked, k=9) == before
-                    if turn == 1:
-                        # Somebody takes away what is not in memory yet.
-                        path.write_bytes(whole[:left])
-            # What was in memory by then is added by whoever comes next.
-            with ChronoStore(tmp_path) as store:
+            path = tmp_path / ".chronomemory" / "index" / "vectors" / f"default.0.0-{FILE_ROWS}.codes"
+            whole = path.read_bytes()
+            path.write_bytes(whole[: int(len(whole) * left)])
+            for _ in range(3):
                 assert store.vectors.nearest(asked, k=9) == before
-            assert path.read_bytes() == whole
+        with ChronoStore(tmp_path) as store:
+            assert store.vectors.nearest(asked, k=9) == before
+        assert path.read_bytes() == whole
+
+    def test_codes_of_an_earlier_version_are_removed(self, tmp_path: Path) -> None:
+        folder = tmp_path / ".chronomemory" / "index" / "vectors"
+        with ChronoStore(tmp_path) as store:
+            store.upsert({"id": "first"})
+            folder.mkdir(parents=True)
+            (folder / "default.0.i8").write_bytes(b"codes")
+            (folder / "mine.i8").write_bytes(b"not ours")
+            _, rows = fill(store, FILE_ROWS)
+            store.vectors.nearest(rows[0], k=1)
+        assert sorted(file.name for file in folder.iterdir()) == [f"default.0.0-{FILE_ROWS}.codes", "mine.i8"]
+
+    def test_an_erasure_removes_codes(self, tmp_path: Path) -> None:
+        folder = tmp_path / ".chronomemory" / "index" / "vectors"
+        with ChronoStore(tmp_path) as store:
+            ids, rows = fill(store, FILE_ROWS + 20)
+            before = store.vectors.nearest(rows[3], k=9)
+            assert list(folder.iterdir())
+            store.erase(ids=["R7"], reason="asked")
+            assert not list(folder.iterdir())
+            assert store.vectors.nearest(rows[3], k=9) == [
+                replace(near, row=near.row - (near.row > 7)) for near in before
+            ]
 
     def test_each_row_is_found_while_its_block_grows(self, store: ChronoStore) -> None:
         rows = vectors(2300, 4)

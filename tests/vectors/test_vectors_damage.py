@@ -12,7 +12,7 @@ import pytest
 from chronomemory import ChronoRecord, ChronoStore, LogCorrupted
 
 DIM = 24
-#: More than a block: some rows have a companion on disk, others in memory only, and the last have none.
+#: More than a chunk: most rows have codes, and the last have none.
 COUNT = 1500
 CODED = COUNT // 16 * 16
 STRIDE = 4 * DIM
@@ -69,7 +69,7 @@ def test_a_good_row_that_became_bad_hides_no_other(filled: ChronoStore, garbage:
     everyone = filled.vectors.nearest(query, k=COUNT)
     worst = [near.row for near in everyone[:3]]
     assert any(row < CODED for row in worst)
-    for row in worst:  # their companions still say that they are the nearest of all
+    for row in worst:  # their codes still say that they are the nearest of all
         vector = -query if garbage == "opposite" else np.full(DIM, garbage, dtype="<f4")
         alter(filled, row, vector)
     assert filled.vectors.nearest(query, k=k) == everyone[3 : 3 + k]

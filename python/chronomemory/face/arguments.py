@@ -257,6 +257,10 @@ def absolute(field: str, given: str | os.PathLike[str]) -> Path:
 
 def floats(field: str, given: object, dimensions: tuple[int, ...]) -> Floats:
     """Take numbers as an array that the engine can read where it lies; none may become infinite by that."""
+    if type(given) is np.ndarray and given.dtype == np.float32 and given.ndim in dimensions:
+        flags = given.flags
+        if flags.c_contiguous and flags.aligned:
+            return given
     array = _array(field, given)
     if array.dtype.kind not in _NUMBERS:
         raise refuse(f"an array of {array.dtype} holds no numbers", field)

@@ -1,8 +1,8 @@
-//! Measures an exact search over vectors, and the making of a companion.
+//! Measures an exact search over vectors, and the making of codes.
 
 use std::hint::black_box;
 
-use chronomemory::testing::vector::{Companion, Cpu, RowSearch, VectorRows, search};
+use chronomemory::testing::vector::{Codes, Cpu, MemoryCodes, RowSearch, VectorRows, search};
 use criterion::{Criterion, Throughput};
 
 mod sample;
@@ -21,38 +21,38 @@ fn main() {
     let data: Vec<f32> = (0..ROWS * DIM).map(|_| next()).collect();
     let rows = VectorRows::packed(&data, DIM).expect("rows");
     let encode = |cpu| {
-        let mut companion = Companion::new(DIM).expect("a dimension");
-        companion.extend(rows, 1, cpu).expect("rows of that dimension");
-        companion
+        let mut codes = MemoryCodes::default();
+        codes.extend(rows, 1, cpu).expect("codes");
+        codes
     };
-    let companion = encode(Cpu::best());
-    let nothing = Companion::new(DIM).expect("a dimension");
+    let codes = encode(Cpu::best());
+    let nothing = MemoryCodes::default();
     let copies = data[..DIM].repeat(ROWS);
     let copies = VectorRows::packed(&copies, DIM).expect("rows");
-    let mut of_copies = Companion::new(DIM).expect("a dimension");
-    of_copies
-        .extend(copies, 1, Cpu::best())
-        .expect("rows of that dimension");
+    let mut of_copies = MemoryCodes::default();
+    of_copies.extend(copies, 1, Cpu::best()).expect("codes");
 
     let mut criterion: Criterion = sample::criterion();
     let mut group = criterion.benchmark_group(format!("{ROWS} rows of {DIM}, on one thread"));
     group.throughput(Throughput::Elements(ROWS as u64));
-    let mut time = |name: &str, rows: VectorRows<'_>, companion: &Companion, queries: usize, cpu: Cpu| {
+    let mut time = |name: &str, rows: VectorRows<'_>, codes: &MemoryCodes, queries: usize, cpu: Cpu| {
         let queries = VectorRows::new(&data, DIM, DIM, queries).expect("queries");
+        let parts = codes.parts();
+        let codes = Codes::new(&parts, DIM).expect("parts");
         let asked = RowSearch {
             cpu,
             ..RowSearch::best(10)
         };
         group.bench_function(name, |bencher| {
             bencher.iter(|| {
-                let found = search(rows, companion.groups(), black_box(queries), &asked).expect("an answer");
+                let found = search(rows, codes, black_box(queries), &asked).expect("an answer");
                 assert_eq!(found[0][0].row, 0);
             });
         });
     };
     for cpu in Cpu::every() {
-        time(&format!("one query, {cpu:?}"), rows, &companion, 1, cpu);
-        time(&format!("64 queries, {cpu:?}"), rows, &companion, 64, cpu);
+        time(&format!("one query, {cpu:?}"), rows, &codes, 1, cpu);
+        time(&format!("64 queries, {cpu:?}"), rows, &codes, 64, cpu);
         time(&format!("one query, every float, {cpu:?}"), rows, &nothing, 1, cpu);
     }
     time("one query, all rows the same", copies, &of_copies, 1, Cpu::best());
@@ -65,7 +65,7 @@ fn main() {
     );
     for cpu in Cpu::every() {
         group.bench_function(format!("encode, {cpu:?}"), |bencher| {
-            bencher.iter(|| assert_eq!(encode(cpu).groups().count(), ROWS / 16));
+            bencher.iter(|| assert_eq!(encode(cpu).parts().len(), ROWS.div_ceil(1024)));
         });
     }
     group.finish();

@@ -160,7 +160,7 @@ fn a_compaction_that_is_killed_anywhere_loses_no_head() {
 fn forged_codes_are_named_and_right_ones_are_not() {
     let disk = fresh_disk();
     let mut store = open(&disk, Durability::Full).expect("open");
-    let ids: Vec<String> = (0..1100).map(|n| format!("N{n}")).collect();
+    let ids: Vec<String> = (0..17_000).map(|n| format!("N{n}")).collect();
     store.commit(&draft(&Action::Batch(1)), START).expect("records");
     let mut records = chronomemory::Draft::default();
     for id in &ids {
@@ -176,7 +176,7 @@ fn forged_codes_are_named_and_right_ones_are_not() {
         ..VectorQuestion::default()
     };
     shared.nearest(&question, &vector(2), DIM).expect("neighbours");
-    let path = layout().companion("default", 0);
+    let path = layout().codes("default", 0, 0..16_384);
     let codes = disk.open(&path, Access::Write).expect("codes");
     let altered = || {
         Store::verify(&disk, &layout(), 2, &mut |_, _| {})
@@ -185,17 +185,26 @@ fn forged_codes_are_named_and_right_ones_are_not() {
     };
     assert_eq!(altered(), []);
 
-    let slot = 64 * (64 * DIM.div_ceil(4) + 128);
-    let mut bytes = vec![0; slot];
+    let length = codes.length().expect("length") as usize;
+    let mut bytes = vec![0; length];
     chronomemory::testing::disk::fill(&*codes, &mut bytes, 0).expect("codes");
-    bytes[7] ^= 0x55;
+    // A byte of the high plane, which lies behind the checksums of the rows.
+    let page = 16 * 1024;
+    let at = 9 * page + 7;
+    bytes[at] ^= 0x55;
     codes.write_at(&bytes, 0).expect("a forgery");
-    // Without its checksum it is an accident, and made anew by whoever needs it.
+    // Without its checksum it is an accident: the file is dropped and made anew.
     assert_eq!(altered(), []);
-    let checksum = xxhash_rust::xxh3::xxh3_128(&bytes).to_le_bytes();
-    codes.write_at(&checksum, slot as u64 + 32).expect("a forgery");
+    let number = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes")) as usize;
+    let (end, start) = (length - 40, number(length - 40));
+    let sum = start + 24 + 24 * number(start) + 8 * (at / page);
+    let forged = xxhash_rust::xxh3::xxh3_64(&bytes[at / page * page..][..page]).to_le_bytes();
+    bytes[sum..sum + 8].copy_from_slice(&forged);
+    let footer = xxhash_rust::xxh3::xxh3_128(&bytes[start..end + 16]).to_le_bytes();
+    bytes[end + 16..end + 32].copy_from_slice(&footer);
+    codes.write_at(&bytes, 0).expect("a forgery");
     let found = altered();
     assert_eq!(found.len(), 1);
-    assert_eq!(found[0].path, "index/vectors/default.0.i8");
+    assert_eq!(found[0].path, "index/vectors/default.0.0-16384.codes");
     assert_eq!(found[0].kind.word(), "index-altered");
 }

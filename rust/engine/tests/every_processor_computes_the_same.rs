@@ -1,11 +1,10 @@
 //! Codes, scores and answers are the same bits on every way a processor can go.
 
-use chronomemory::testing::vector::companion::encode_groups;
-use chronomemory::testing::vector::groups::group_bytes;
+use chronomemory::testing::vector::codes::{GROUP_ROWS, encode, high_bytes, low_bytes};
 use chronomemory::testing::vector::score::Scorer;
 use chronomemory::testing::vector::{Cpu, RowSearch, VectorRows};
 
-use crate::vectors::{KINDS, Numbers, assert_exact, companion, rows, score};
+use crate::vectors::{KINDS, Numbers, assert_exact, codes, rows, score};
 
 /// Around every width of a register, and some beyond.
 const DIMS: [usize; 18] = [1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 63, 64, 65, 384, 771];
@@ -33,19 +32,27 @@ fn scores_are_the_reference_score() {
 }
 
 #[test]
-fn companions_are_the_same_bytes() {
+fn codes_are_the_same_bytes() {
     let mut numbers = Numbers(12);
     for dim in DIMS {
         for kind in KINDS {
             let data = rows(kind, 48, dim, &mut numbers);
             let matrix = VectorRows::packed(&data, dim).expect("rows");
-            let mut portable = vec![0; 3 * group_bytes(dim)];
-            encode_groups(matrix, 0, &mut portable, Cpu::portable()).expect("three groups");
-            assert_eq!(companion(matrix).bytes(), portable);
+            let planes = |first: usize, groups: usize, cpu: Cpu| {
+                let mut high = vec![0; groups * high_bytes(dim)];
+                let mut low = vec![0; groups * GROUP_ROWS * low_bytes(dim)];
+                encode(matrix, first, &mut high, &mut low, cpu).expect("groups");
+                (high, low)
+            };
+            let (high, low) = planes(0, 3, Cpu::portable());
             for cpu in Cpu::every() {
-                let mut other = vec![0; 2 * group_bytes(dim)];
-                encode_groups(matrix, 1, &mut other, cpu).expect("two groups");
-                assert_eq!(other, portable[group_bytes(dim)..], "{kind} rows of {dim} on {cpu:?}");
+                let (other_high, other_low) = planes(1, 2, cpu);
+                assert_eq!(other_high, high[high_bytes(dim)..], "{kind} rows of {dim} on {cpu:?}");
+                assert_eq!(
+                    other_low,
+                    low[GROUP_ROWS * low_bytes(dim)..],
+                    "{kind} rows of {dim} on {cpu:?}"
+                );
             }
         }
     }
@@ -58,7 +65,7 @@ fn answers_are_those_of_brute_force() {
         for kind in KINDS {
             let data = rows(kind, 200, dim, &mut numbers);
             let matrix = VectorRows::packed(&data, dim).expect("rows");
-            let companion = companion(matrix);
+            let codes = codes(matrix);
             for batch in [1, 3, 6, 17] {
                 for cpu in Cpu::every() {
                     let asked = RowSearch {
@@ -66,7 +73,7 @@ fn answers_are_those_of_brute_force() {
                         ..RowSearch::best(8)
                     };
                     let queries = &data[..batch * dim];
-                    assert_exact(matrix, &companion, queries, &asked, &format!("{kind} rows of {dim}"));
+                    assert_exact(matrix, &codes, queries, &asked, &format!("{kind} rows of {dim}"));
                 }
             }
         }

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 
-use chronomemory::testing::vector::{Cpu, RowDoubt, RowSearch, VectorRows, search};
+use chronomemory::testing::vector::{Codes, Cpu, RowDoubt, RowSearch, VectorRows, search};
 use proptest::prelude::*;
 use roaring::RoaringBitmap;
 
-use crate::vectors::{KINDS, Numbers, assert_exact, companion, rows};
+use crate::vectors::{KINDS, Numbers, assert_exact, codes, rows};
 
 /// Queries that are rows, nearly rows, and nothing like them.
 fn queries(data: &[f32], dim: usize, count: usize, numbers: &mut Numbers) -> Vec<f32> {
@@ -35,7 +35,7 @@ fn for_every_kind_of_rows() {
         for (count, dim) in [(1, 1), (700, 1), (333, 3), (500, 17), (1500, 64), (900, 100)] {
             let data = rows(kind, count, dim, &mut numbers);
             let matrix = VectorRows::packed(&data, dim).expect("rows");
-            let companion = companion(matrix);
+            let codes = codes(matrix);
             for (batch, k, threads) in [(1, 1, 1), (1, 10, 2), (3, 7, 2), (9, 25, 2), (20, 3, 1)] {
                 let queries = queries(&data, dim, batch, &mut numbers);
                 let asked = RowSearch {
@@ -43,12 +43,12 @@ fn for_every_kind_of_rows() {
                     ..RowSearch::best(k)
                 };
                 let what = format!("{count} {kind} rows of {dim}");
-                assert_exact(matrix, &companion, &queries, &asked, &what);
+                assert_exact(matrix, &codes, &queries, &asked, &what);
                 let strict = RowSearch {
                     min_score: Some(0.3),
                     ..asked
                 };
-                assert_exact(matrix, &companion, &queries, &strict, &format!("{what}, at least 0.3"));
+                assert_exact(matrix, &codes, &queries, &strict, &format!("{what}, at least 0.3"));
             }
         }
     }
@@ -60,10 +60,10 @@ fn for_every_k() {
     for kind in KINDS {
         let data = rows(kind, 150, 20, &mut numbers);
         let matrix = VectorRows::packed(&data, 20).expect("rows");
-        let companion = companion(matrix);
+        let codes = codes(matrix);
         let queries = queries(&data, 20, 2, &mut numbers);
         for k in (0..=151).chain([usize::MAX]) {
-            assert_exact(matrix, &companion, &queries, &RowSearch::best(k), kind);
+            assert_exact(matrix, &codes, &queries, &RowSearch::best(k), kind);
         }
     }
 }
@@ -74,7 +74,7 @@ fn for_every_density_of_filter() {
     for kind in ["random", "clustered", "all the same", "some zero"] {
         let data = rows(kind, 2000, 24, &mut numbers);
         let matrix = VectorRows::packed(&data, 24).expect("rows");
-        let companion = companion(matrix);
+        let codes = codes(matrix);
         for one_in in [1, 2, 5, 40, 500, 100_000] {
             let mut filter: RoaringBitmap = (0..2000).filter(|_| numbers.below(one_in) == 0).collect();
             filter.insert_range(5_000..5_010);
@@ -87,13 +87,7 @@ fn for_every_density_of_filter() {
                         threads: 2,
                         ..RowSearch::best(10)
                     };
-                    assert_exact(
-                        matrix,
-                        &companion,
-                        &queries,
-                        &asked,
-                        &format!("{kind}, one in {one_in}"),
-                    );
+                    assert_exact(matrix, &codes, &queries, &asked, &format!("{kind}, one in {one_in}"));
                 }
             }
         }
@@ -105,7 +99,7 @@ fn for_queries_without_direction() {
     let mut numbers = Numbers(4);
     let data = rows("random", 300, 9, &mut numbers);
     let matrix = VectorRows::packed(&data, 9).expect("rows");
-    let companion = companion(matrix);
+    let codes = codes(matrix);
     let filter: RoaringBitmap = (100..1000).step_by(3).collect();
     for lost in [0.0, f32::NAN, f32::INFINITY] {
         let queries: Vec<_> = [vec![lost; 9], data[..9].to_vec()].concat();
@@ -120,18 +114,18 @@ fn for_queries_without_direction() {
                 min_score,
                 ..RowSearch::best(7)
             };
-            assert_exact(matrix, &companion, &queries, &asked, "a query without direction");
+            assert_exact(matrix, &codes, &queries, &asked, "a query without direction");
         }
     }
 }
 
 #[test]
-fn when_the_companion_lags_behind_or_runs_ahead() {
+fn when_the_codes_lag_behind_or_run_ahead() {
     let mut numbers = Numbers(5);
     let data = rows("clustered", 1000, 12, &mut numbers);
     let all = VectorRows::packed(&data, 12).expect("rows");
     for known in [0, 15, 16, 500, 1000] {
-        let companion = companion(VectorRows::new(&data, 12, 12, known).expect("rows"));
+        let codes = codes(VectorRows::new(&data, 12, 12, known).expect("rows"));
         for there in [1, 17, 499, 1000] {
             let matrix = VectorRows::new(&data, 12, 12, there).expect("rows");
             let queries = queries(&data, 12, 6, &mut numbers);
@@ -141,14 +135,8 @@ fn when_the_companion_lags_behind_or_runs_ahead() {
                     filter,
                     ..RowSearch::best(5)
                 };
-                assert_exact(matrix, &companion, &queries, &asked, &format!("{known} of {there}"));
-                assert_exact(
-                    matrix,
-                    &companion,
-                    &queries[..12],
-                    &asked,
-                    &format!("{known} of {there}"),
-                );
+                assert_exact(matrix, &codes, &queries, &asked, &format!("{known} of {there}"));
+                assert_exact(matrix, &codes, &queries[..12], &asked, &format!("{known} of {there}"));
             }
         }
     }
@@ -161,10 +149,10 @@ fn when_rows_have_gaps() {
     let data = rows("random", 400, 13, &mut numbers);
     let gapped: Vec<_> = data.chunks(13).flat_map(|row| [row, &[f32::NAN; 3]].concat()).collect();
     let matrix = VectorRows::new(&gapped, 13, 16, 400).expect("rows");
-    let companion = companion(matrix);
+    let codes = codes(matrix);
     assert_exact(
         matrix,
-        &companion,
+        &codes,
         &queries(&data, 13, 5, &mut numbers),
         &RowSearch::best(9),
         "gaps",
@@ -177,7 +165,7 @@ fn when_thousands_defeat_the_bounds_at_once() {
     for kind in ["all the same", "rising", "few different"] {
         let data = rows(kind, 20_000, 16, &mut numbers);
         let matrix = VectorRows::packed(&data, 16).expect("rows");
-        let companion = companion(matrix);
+        let codes = codes(matrix);
         let filter: RoaringBitmap = (0..20_000).filter(|row| row % 9 != 0).collect();
         for (batch, k, threads) in [(1, 10, 1), (1, 10, 3), (3, 500, 2), (17, 10, 2)] {
             let asked = RowSearch {
@@ -185,13 +173,13 @@ fn when_thousands_defeat_the_bounds_at_once() {
                 ..RowSearch::best(k)
             };
             let queries = queries(&data, 16, batch, &mut numbers);
-            assert_exact(matrix, &companion, &queries, &asked, kind);
+            assert_exact(matrix, &codes, &queries, &asked, kind);
             let filtered = RowSearch {
                 filter: Some(&filter),
                 min_score: Some(-0.5),
                 ..asked
             };
-            assert_exact(matrix, &companion, &queries, &filtered, kind);
+            assert_exact(matrix, &codes, &queries, &filtered, kind);
         }
     }
 }
@@ -201,20 +189,19 @@ fn when_there_are_many_pieces() {
     let mut numbers = Numbers(8);
     let data = rows("clustered", 3000, 8000, &mut numbers);
     let matrix = VectorRows::packed(&data, 8000).expect("rows");
-    let companion = companion(matrix);
+    let codes = codes(matrix);
     for (batch, threads) in [(1, 1), (2, 2), (6, 2)] {
         let asked = RowSearch {
             threads,
             ..RowSearch::best(10)
         };
         let queries = queries(&data, 8000, batch, &mut numbers);
-        assert_exact(matrix, &companion, &queries, &asked, "many pieces");
+        assert_exact(matrix, &codes, &queries, &asked, "many pieces");
     }
 }
 
-/// Few candidates are scored one by one, very many in pieces: both ways see it.
 #[test]
-fn a_row_that_is_not_what_its_companion_says_is_told() {
+fn a_row_that_is_not_what_its_codes_stand_for_is_reported() {
     let mut numbers = Numbers(11);
     for (count, near) in [(2000, 3), (20_000, 9000)] {
         let dim = 16;
@@ -224,7 +211,7 @@ fn a_row_that_is_not_what_its_companion_says_is_told() {
             let alike: Vec<f32> = query.iter().map(|value| value + 1e-4 * numbers.bell()).collect();
             data[row * 2 * dim..][..dim].copy_from_slice(&alike);
         }
-        let companion = companion(VectorRows::packed(&data, dim).expect("rows"));
+        let codes = codes(VectorRows::packed(&data, dim).expect("rows"));
         data[2 * dim..][..dim].fill(0.0);
         data[4 * dim..][..dim].copy_from_slice(&query.iter().map(|value| -value).collect::<Vec<_>>());
         let told = Mutex::new(BTreeSet::new());
@@ -238,7 +225,9 @@ fn a_row_that_is_not_what_its_companion_says_is_told() {
         };
         let matrix = VectorRows::packed(&data, dim).expect("rows");
         let queries = VectorRows::packed(&query, dim).expect("a query");
-        search(matrix, companion.groups(), queries, &asked).expect("an answer");
+        let parts = codes.parts();
+        let codes = Codes::new(&parts, dim).expect("parts");
+        search(matrix, codes, queries, &asked).expect("an answer");
         assert_eq!(
             told.into_inner().expect("nobody panicked"),
             BTreeSet::from([2, 4]),
@@ -266,12 +255,12 @@ proptest! {
         let data = &values[..values.len() / dim * dim];
         prop_assume!(!data.is_empty());
         let matrix = VectorRows::packed(data, dim).expect("rows");
-        let companion = companion(matrix);
+        let codes = codes(matrix);
         let filter = filter.map(RoaringBitmap::from_iter);
         let queries: Vec<_> = data.iter().rev().copied().cycle().take(batch * dim).collect();
         for cpu in Cpu::every() {
             let asked = RowSearch { filter: filter.as_ref(), min_score: least, threads, cpu, ..RowSearch::best(k) };
-            assert_exact(matrix, &companion, &queries, &asked, "any floats");
+            assert_exact(matrix, &codes, &queries, &asked, "any floats");
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The names of all files and folders of a store. No other place knows them.
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -25,12 +26,13 @@ pub const SYNCED: &str = "synced";
 
 /// What the names of files of rows end with.
 pub const ROWS_SUFFIX: &str = ".f32";
-/// And those of the codes derived from them.
-pub const CODES_SUFFIX: &str = ".i8";
 
 /// What the name of an archive ends with in which lines were erased.
 pub const ERASED_SUFFIX: &str = ".erased";
 
+const CODES_SUFFIX: &str = ".codes";
+/// What the names of codes ended with in earlier versions.
+const OLD_CODES_SUFFIX: &str = ".i8";
 const PACKED_SUFFIX: &str = ".zst";
 const DRAFT_SUFFIX: &str = ".tmp";
 const LONGEST_SPACE_BYTES: usize = 64;
@@ -179,13 +181,15 @@ impl Layout {
         self.folder.join(rows_name(space, generation))
     }
 
-    /// The same rows in eight bits a component.
-    pub fn companion(&self, space: &str, generation: u64) -> PathBuf {
-        self.companions().join(format!("{space}.{generation}{CODES_SUFFIX}"))
+    /// The codes of some rows of one generation.
+    pub fn codes(&self, space: &str, generation: u64, rows: Range<usize>) -> PathBuf {
+        let (first, end) = (rows.start, rows.end);
+        let name = format!("{space}.{generation}.{first}-{end}{CODES_SUFFIX}");
+        self.codes_folder().join(name)
     }
 
     /// Where those are.
-    pub fn companions(&self) -> PathBuf {
+    pub fn codes_folder(&self) -> PathBuf {
         self.indexes().join("vectors")
     }
 
@@ -410,15 +414,36 @@ pub fn is_space_name(name: &str) -> bool {
     (1..=LONGEST_SPACE_BYTES).contains(&name.len()) && !name.starts_with('.') && name.bytes().all(is_plain)
 }
 
-/// Whether a file of this name holds rows, or with the other suffix codes, of a space.
-pub fn is_file_of_space(name: &str, suffix: &str) -> bool {
-    let parts = name.strip_suffix(suffix).and_then(|name| name.rsplit_once('.'));
-    parts.is_some_and(|(space, generation)| is_space_name(space) && is_number(generation))
+/// The space and the generation in the name of a file of rows, or of a file of codes without its rows.
+fn space_in(name: &str) -> Option<(&str, u64)> {
+    let (space, generation) = name.rsplit_once('.')?;
+    let is_ours = is_space_name(space) && is_number(generation);
+    is_ours.then_some((space, generation.parse().ok()?))
 }
 
 /// Whether a file of this name in `vectors/` holds rows.
 pub fn is_rows_file(name: &str) -> bool {
-    is_file_of_space(name, ROWS_SUFFIX)
+    let parts = name.strip_suffix(ROWS_SUFFIX).and_then(|name| name.rsplit_once('.'));
+    parts.is_some_and(|(space, generation)| is_space_name(space) && is_number(generation))
+}
+
+/// The space and the generation that a file of this name in `index/vectors/` holds codes of.
+pub fn codes_of(name: &str) -> Option<(&str, u64)> {
+    let (of, rows) = name.strip_suffix(CODES_SUFFIX)?.rsplit_once('.')?;
+    let (first, end) = rows.split_once('-')?;
+    space_in(of).filter(|_| is_number(first) && is_number(end))
+}
+
+/// Whether one was not finished.
+pub fn is_codes_draft(name: &str) -> bool {
+    let name = finished(name).and_then(without_writer);
+    name.is_some_and(|name| codes_of(name).is_some())
+}
+
+/// Whether a file of this name in `index/vectors/` holds codes of an earlier version.
+pub fn is_old_codes(name: &str) -> bool {
+    name.strip_suffix(OLD_CODES_SUFFIX)
+        .is_some_and(|name| space_in(name).is_some())
 }
 
 /// Whether one was not finished.
@@ -614,6 +639,22 @@ mod tests {
         assert!(!is_kept_hint("20261115T190743-synced.tmp") && !is_kept_hint("synced"));
         assert!(is_quarantine_draft("20261115T190743-tail-at-120.tmp"));
         assert!(!is_quarantine_draft("tail.tmp") && !is_quarantine_draft("20261115T190743-tail-at-120"));
+        let codes = Layout::of_project(Path::new("x")).codes("a.b", 3, 0..16384);
+        let name = codes.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        assert_eq!((name, codes_of(name)), ("a.b.3.0-16384.codes", Some(("a.b", 3))));
+        let draft = own_draft(Path::new(name));
+        assert!(draft.to_str().is_some_and(is_codes_draft) && !is_codes_draft(name));
+        assert!(is_old_codes("a.b.3.i8") && !is_old_codes("mine.i8"));
+        for other in [
+            "a.b.codes",
+            "mine.codes",
+            "a.3.0.codes",
+            "a.x.0-1.codes",
+            ".3.0-1.codes",
+            "a.3.0-1.codes.tmp",
+        ] {
+            assert!(codes_of(other).is_none() && !is_codes_draft(other), "{other}");
+        }
         assert_eq!(text_index_seq("17-0123456789abcdef.text"), Some(17));
         assert_eq!(text_index_seq("17-notes.text"), None);
         assert!(is_text_draft("17-0123456789abcdef.tmp") && !is_text_draft("17-notes.tmp"));

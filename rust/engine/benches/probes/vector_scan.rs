@@ -1,20 +1,21 @@
 //! Measures an exact search; `benches/vectors.py` drives it, beside what others take.
 //!
-//! `vector_scan ROWS DIM QUERIES K THREADS` reads rows and queries, raw float32, encodes the companion, and answers each
+//! `vector_scan ROWS DIM QUERIES K THREADS` reads rows and queries, raw float32, makes their codes, and answers each
 //! line on its standard input with seconds, then the rows it found for the last query:
 //!
 //! - `single N`: query number N alone
 //! - `batch`: all queries at once
 //! - `brute N`: query number N, every row scored from its floats
-//! - `bytes`: nothing but adding up the bytes of the companion: what memory allows
-//! - `encode`: the companion anew
+//! - `bytes`: nothing but adding up the bytes of the high plane: what memory allows
+//! - `encode`: the codes anew
 
 use std::io::{self, BufRead, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-use chronomemory::testing::vector::{Companion, Cpu, Hit, Rows, Search, search};
+use chronomemory::testing::vector::codes::high_bytes;
+use chronomemory::testing::vector::{Codes, Cpu, MemoryCodes, RowHit, RowSearch, VectorRows, search};
 
 fn main() -> io::Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -24,12 +25,13 @@ fn main() -> io::Result<()> {
     let number = |text: &str| text.parse::<usize>().map_err(io::Error::other);
     let (dim, k, threads) = (number(dim)?, number(k)?, number(threads)?);
     let (rows, queries) = (floats(rows.as_ref())?, floats(queries.as_ref())?);
-    let rows = Rows::packed(&rows, dim).map_err(io::Error::other)?;
-    let queries = Rows::packed(&queries, dim).map_err(io::Error::other)?;
-    let mut companion = encoded(rows, threads)?;
-    let asked = Search {
+    let rows = VectorRows::packed(&rows, dim).map_err(io::Error::other)?;
+    let queries = VectorRows::packed(&queries, dim).map_err(io::Error::other)?;
+    let mut codes = encoded(rows, threads)?;
+    let plane = vec![1; rows.count() as usize / 16 * high_bytes(dim)];
+    let asked = RowSearch {
         threads,
-        ..Search::best(k)
+        ..RowSearch::best(k)
     };
     let mut answer = io::stdout();
     for line in io::stdin().lock().lines() {
@@ -38,18 +40,18 @@ fn main() -> io::Result<()> {
         let which = number(which)?;
         let began = Instant::now();
         let found = match verb {
-            "single" => find(rows, &companion, one(queries, which)?, &asked)?,
-            "batch" => find(rows, &companion, queries, &asked)?,
+            "single" => find(rows, &codes, one(queries, which)?, &asked)?,
+            "batch" => find(rows, &codes, queries, &asked)?,
             "brute" => {
-                let nothing = Companion::new(dim).map_err(io::Error::other)?;
+                let nothing = MemoryCodes::default();
                 find(rows, &nothing, one(queries, which)?, &asked)?
             }
             "bytes" => {
-                std::hint::black_box(total(companion.bytes(), threads));
+                std::hint::black_box(total(&plane, threads));
                 Vec::new()
             }
             "encode" => {
-                companion = encoded(rows, threads)?;
+                codes = encoded(rows, threads)?;
                 Vec::new()
             }
             other => return Err(io::Error::other(format!("no verb {other}"))),
@@ -68,19 +70,26 @@ fn floats(path: &Path) -> io::Result<Vec<f32>> {
     Ok(values.iter().map(|value| f32::from_le_bytes(*value)).collect())
 }
 
-fn encoded(rows: Rows<'_>, threads: usize) -> io::Result<Companion> {
-    let mut companion = Companion::new(rows.dim()).map_err(io::Error::other)?;
-    companion.extend(rows, threads, Cpu::best()).map_err(io::Error::other)?;
-    Ok(companion)
+fn encoded(rows: VectorRows<'_>, threads: usize) -> io::Result<MemoryCodes> {
+    let mut codes = MemoryCodes::default();
+    codes.extend(rows, threads, Cpu::best()).map_err(io::Error::other)?;
+    Ok(codes)
 }
 
-fn one(queries: Rows<'_>, which: usize) -> io::Result<Rows<'_>> {
+fn one(queries: VectorRows<'_>, which: usize) -> io::Result<VectorRows<'_>> {
     let which = u32::try_from(which).map_err(io::Error::other)?;
-    Rows::packed(queries.row(which), queries.dim()).map_err(io::Error::other)
+    VectorRows::packed(queries.row(which), queries.dim()).map_err(io::Error::other)
 }
 
-fn find(rows: Rows<'_>, companion: &Companion, queries: Rows<'_>, asked: &Search<'_>) -> io::Result<Vec<Hit>> {
-    let mut answers = search(rows, companion.groups(), queries, asked).map_err(io::Error::other)?;
+fn find(
+    rows: VectorRows<'_>,
+    codes: &MemoryCodes,
+    queries: VectorRows<'_>,
+    asked: &RowSearch<'_>,
+) -> io::Result<Vec<RowHit>> {
+    let parts = codes.parts();
+    let codes = Codes::new(&parts, rows.dim()).map_err(io::Error::other)?;
+    let mut answers = search(rows, codes, queries, asked).map_err(io::Error::other)?;
     Ok(answers.pop().unwrap_or_default())
 }
 

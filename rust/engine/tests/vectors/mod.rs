@@ -1,6 +1,6 @@
 //! Rows that are hard to search, and the right answers for them.
 
-use chronomemory::testing::vector::{Companion, Cpu, RowDoubt, RowHit, RowSearch, VectorRows, search};
+use chronomemory::testing::vector::{Codes, Cpu, MemoryCodes, RowDoubt, RowHit, RowSearch, VectorRows, search};
 use roaring::RoaringBitmap;
 
 /// A small generator: the same numbers everywhere.
@@ -138,22 +138,24 @@ pub fn bits(hits: &[RowHit]) -> Vec<(u32, u32)> {
     hits.iter().map(|hit| (hit.row, hit.score.to_bits())).collect()
 }
 
-/// A companion of all whole groups.
-pub fn companion(rows: VectorRows<'_>) -> Companion {
-    let mut companion = Companion::new(rows.dim()).expect("a dimension");
-    companion.extend(rows, 2, Cpu::best()).expect("rows of that dimension");
-    companion
+/// The codes of all whole groups.
+pub fn codes(rows: VectorRows<'_>) -> MemoryCodes {
+    let mut codes = MemoryCodes::default();
+    codes.extend(rows, 2, Cpu::best()).expect("codes");
+    codes
 }
 
-/// Asserts that a search answers every query as brute force does, bit for bit, and doubts no row.
-pub fn assert_exact(rows: VectorRows<'_>, companion: &Companion, queries: &[f32], asked: &RowSearch<'_>, what: &str) {
+/// Holds an answer against brute force, bit for bit; no score may lie outside the bounds of its codes.
+pub fn assert_exact(rows: VectorRows<'_>, codes: &MemoryCodes, queries: &[f32], asked: &RowSearch<'_>, what: &str) {
     let queries = VectorRows::packed(queries, rows.dim()).expect("queries");
     let doubt = |row: u32| panic!("{what}: row {row} is outside its bounds");
     let asked = &RowSearch {
         doubt: Some(RowDoubt(&doubt)),
         ..*asked
     };
-    let answers = search(rows, companion.groups(), queries, asked).expect("an answer");
+    let parts = codes.parts();
+    let codes = Codes::new(&parts, rows.dim()).expect("parts");
+    let answers = search(rows, codes, queries, asked).expect("an answer");
     assert_eq!(answers.len(), queries.count() as usize);
     for (number, answer) in (0..).zip(&answers) {
         let right = brute_force(rows, queries.row(number), asked.k, asked.filter, asked.min_score);

@@ -1,12 +1,12 @@
 //! Searches the embeddings of blocks for those that mean something like the query.
 //!
-//! Embeddings in memory, one matrix for each space, with the companions that make an exact search fast. They come from
+//! Embeddings in memory, one matrix for each space, with the codes that make an exact search fast. They come from
 //! the files of rows, each checked against the log.
 
 use roaring::RoaringBitmap;
 
 use crate::vector::score::Scorer;
-use crate::vector::{Companion, Cpu, RowHit, RowSearch, VectorRows, search};
+use crate::vector::{Codes, Cpu, MemoryCodes, RowHit, RowSearch, VectorRows, search};
 
 /// No block, or no vector.
 const NONE: u32 = u32::MAX;
@@ -31,7 +31,7 @@ struct EmbeddingSpace {
     name: String,
     dim: usize,
     data: Vec<f32>,
-    companion: Option<Companion>,
+    codes: MemoryCodes,
     /// Which block a vector belongs to; none if the block has another one now.
     block_of: Vec<u32>,
     /// And back.
@@ -45,7 +45,7 @@ impl EmbeddingSpace {
             name: name.to_owned(),
             dim,
             data: Vec::new(),
-            companion: Companion::new(dim).ok(),
+            codes: MemoryCodes::default(),
             block_of: Vec::new(),
             vector_of: Vec::new(),
             living: 0,
@@ -60,6 +60,14 @@ impl EmbeddingSpace {
             *vector = NONE;
             self.living -= 1;
         }
+    }
+
+    fn search(&self, rows: VectorRows<'_>, queries: VectorRows<'_>, asked: &RowSearch<'_>) -> Vec<Vec<RowHit>> {
+        let parts = self.codes.parts();
+        let codes = Codes::new(&parts, self.dim);
+        codes
+            .and_then(|codes| search(rows, codes, queries, asked))
+            .unwrap_or_default()
     }
 
     fn vector(&self, row: u32) -> Option<&[f32]> {
@@ -96,12 +104,12 @@ impl BlockEmbeddings {
         space.living += 1;
     }
 
-    /// Brings the companions up to what was added.
+    /// Adds the codes of what was added.
     pub fn settle(&mut self, threads: usize) {
         for space in &mut self.spaces {
-            if let (Some(companion), Ok(rows)) = (&mut space.companion, VectorRows::packed(&space.data, space.dim)) {
-                // Rows of its own dimension always fit.
-                let _ = companion.extend(rows, threads, Cpu::best());
+            if let Ok(rows) = VectorRows::packed(&space.data, space.dim) {
+                // Without memory for codes, rows are scored from their floats.
+                let _ = space.codes.extend(rows, threads, Cpu::best());
             }
         }
     }
@@ -111,19 +119,19 @@ impl BlockEmbeddings {
         self.spaces.iter().find(|space| space.name == name && space.dim == dim)
     }
 
-    /// A space with its companion, its rows and these queries, if it can be searched for them.
+    /// A space, its rows and these queries, if it can be searched for them.
     fn searched<'a>(
         &'a self,
         name: &str,
         queries: &'a [f32],
         dim: usize,
-    ) -> Option<(&'a EmbeddingSpace, &'a Companion, [VectorRows<'a>; 2])> {
+    ) -> Option<(&'a EmbeddingSpace, [VectorRows<'a>; 2])> {
         let space = self.space(name, dim)?;
         let rows = [
             VectorRows::packed(&space.data, dim).ok()?,
             VectorRows::packed(queries, dim).ok()?,
         ];
-        Some((space, space.companion.as_ref()?, rows))
+        Some((space, rows))
     }
 
     /// Whether a block can be held against a query.
@@ -141,7 +149,7 @@ impl BlockEmbeddings {
         wanted: impl Fn(u32) -> bool,
         threads: usize,
     ) -> Vec<(u32, f32)> {
-        let Some((space, companion, [rows, queries])) = self.searched(name, query, query.len()) else {
+        let Some((space, [rows, queries])) = self.searched(name, query, query.len()) else {
             return Vec::new();
         };
         let passes = |&vector: &u32| {
@@ -159,7 +167,7 @@ impl BlockEmbeddings {
             ..RowSearch::best(number + 1)
         };
         let ask = |asked: &RowSearch<'_>| {
-            let found = search(rows, companion.groups(), queries, asked).unwrap_or_default();
+            let found = space.search(rows, queries, asked);
             found.into_iter().next().unwrap_or_default()
         };
         let mut hits = ask(&asked);
@@ -216,7 +224,7 @@ impl BlockEmbeddings {
         wanted: impl Fn(u32) -> bool,
         threads: usize,
     ) -> Vec<Vec<(u32, f32)>> {
-        let Some((space, companion, [rows, queries])) = self.searched(name, queries, dim) else {
+        let Some((space, [rows, queries])) = self.searched(name, queries, dim) else {
             return vec![Vec::new(); queries.len() / dim.max(1)];
         };
         let passes = |&vector: &u32| {
@@ -230,7 +238,7 @@ impl BlockEmbeddings {
             threads,
             ..RowSearch::best(reach.number)
         };
-        let found = search(rows, companion.groups(), queries, &asked).unwrap_or_default();
+        let found = space.search(rows, queries, &asked);
         let named = |hits: Vec<RowHit>| {
             hits.iter()
                 .map(|hit| (space.block_of[hit.row as usize], clamped(hit.score)))

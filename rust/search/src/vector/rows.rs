@@ -5,7 +5,7 @@ use thiserror::Error;
 /// The largest dimension: sums of products of codes stay within 32 bits, twice over.
 pub const LARGEST_DIM: usize = 65_536;
 
-/// Why rows, companions and queries cannot be compared.
+/// Why rows, codes and queries cannot be compared.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum VectorMisfit {
@@ -92,6 +92,17 @@ impl<'a> VectorRows<'a> {
             });
         }
         Self::new(data, dim, dim, count)
+    }
+
+    /// At most so many of the rows from one on.
+    #[must_use]
+    pub fn part(&self, first: usize, most: usize) -> Self {
+        let first = first.min(self.count as usize);
+        Self {
+            data: self.data.get(first * self.stride..).unwrap_or_default(),
+            count: (self.count - first as u32).min(most as u32),
+            ..*self
+        }
     }
 
     /// How many components a row has.

@@ -119,13 +119,13 @@ impl TokenQuery {
     #[must_use]
     pub fn new(vectors: &[f32], dim: usize, cpu: Cpu) -> Self {
         let turn = Rotation::of(dim);
-        let (mut values, mut spare) = (vec![0.0; turn.size()], Vec::new());
+        let mut values = vec![0.0; turn.size()];
         let token = |vector: &[f32]| {
             values.fill(0.0);
             for (value, given) in values.iter_mut().zip(vector) {
                 *value = f64::from(*given);
             }
-            turn.turn(&mut values, &mut spare);
+            turn.turn(&mut values);
             AskedToken::of(&values)
         };
         Self {
@@ -251,7 +251,7 @@ fn encode_row(vectors: &[f32], turn: &Rotation, most: usize, row: &mut Vec<f32>)
     } else {
         1
     };
-    let (mut sum, mut spare) = (vec![0.0; turn.size()], Vec::new());
+    let mut sum = vec![0.0; turn.size()];
     for at in 0..kept {
         sum.fill(0.0);
         for vector in vectors[at * count / kept * turn.dim..(at + 1) * count / kept * turn.dim].chunks(turn.dim) {
@@ -259,7 +259,7 @@ fn encode_row(vectors: &[f32], turn: &Rotation, most: usize, row: &mut Vec<f32>)
                 *sum += f64::from(*value);
             }
         }
-        turn.turn(&mut sum, &mut spare);
+        turn.turn(&mut sum);
         for signs in sum.chunks_exact(SIGNS).take(parts) {
             row.extend(code_of(signs));
         }

@@ -8,7 +8,7 @@ use super::segments::remove_segments;
 use chronolog::disk::{Access, Disk, DiskFile, Identity};
 use chronolog::error::{At, Result};
 use chronolog::event::stamp;
-use chronolog::layout::{CODES_SUFFIX, NEW_SNAPSHOT, is_file_of_space, is_history_index, text_index_seq};
+use chronolog::layout::{NEW_SNAPSHOT, codes_of, is_codes_draft, is_history_index, is_old_codes, text_index_seq};
 use chronolog::log::files::{remove_if_there, remove_ours};
 use chronolog::log::{Log, Site};
 use chronolog::origin::Origin;
@@ -187,11 +187,14 @@ pub(in crate::store) fn header_of(log: &Log) -> Header {
 
 /// Removes every index, except the segments of the log with this origin.
 pub(in crate::store) fn remove_indexes(site: &Site, kept: Option<[u8; 32]>) -> Result<()> {
-    let is_ours =
-        |name: &str| is_history_index(name) || text_index_seq(name).is_some() || is_file_of_space(name, CODES_SUFFIX);
     let layout = &site.layout;
-    for folder in [layout.indexes(), layout.text_indexes(), layout.companions()] {
+    let is_ours = |name: &str| is_history_index(name) || text_index_seq(name).is_some();
+    for folder in [layout.indexes(), layout.text_indexes()] {
         remove_ours(&*site.disk, &folder, is_ours)?;
+    }
+    // Drafts first: one may get its name while others are removed.
+    for is_codes in [is_codes_draft, |name: &str| codes_of(name).is_some(), is_old_codes] {
+        remove_ours(&*site.disk, &layout.codes_folder(), is_codes)?;
     }
     remove_segments(&*site.disk, layout, kept)
 }

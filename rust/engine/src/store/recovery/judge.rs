@@ -17,7 +17,7 @@ use crate::store::load::examine::{Examined, Look, examine, look_for_lost, nothin
 use crate::store::load::loader::Loader;
 use crate::store::load::tails;
 use crate::store::search::live_text::{TextLog, altered_texts, text_names};
-use crate::store::vectors::{altered_companions, check_rows};
+use crate::store::vectors::{altered_codes, check_rows};
 use crate::store::{Progress, Store};
 use chronolog::damage::{Damage, Tail};
 use chronolog::disk::{Disk, FolderMode};
@@ -197,7 +197,7 @@ fn judge(
         report.damage.extend(rows.damage);
         report.notes.extend(rows.notes);
         if observer.is_none() {
-            let altered = altered_companions(&held.disk, layout, state, threads);
+            let altered = altered_codes(&held.disk, layout, state, threads);
             report.altered.extend(altered);
         }
         if is_indexed {

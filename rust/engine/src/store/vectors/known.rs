@@ -15,7 +15,7 @@ use super::rows::filter::Filters;
 use super::rows::space_cache::SpaceCache;
 use chronolog::disk::Access;
 use chronolog::error::{At, Error, Result};
-use chronolog::layout::{CODES_SUFFIX, ROWS_SUFFIX, is_file_of_space};
+use chronolog::layout::{codes_of, is_codes_draft, is_old_codes, is_rows_file};
 use chronolog::log::Site;
 use chronolog::log::files::{copy_range, is_folder, is_ours};
 use chronomemory_state::state::State;
@@ -109,18 +109,17 @@ impl Vectors {
     /// Files of rows, and what is derived from them, that the log does not name. Others may have named some since.
     pub fn unnamed_rows(&self, state: &State) -> Result<Vec<PathBuf>> {
         let mut found = Vec::new();
-        for (folder, suffix) in [
-            (self.site.layout.vectors(), ROWS_SUFFIX),
-            (self.site.layout.companions(), CODES_SUFFIX),
-        ] {
+        let (rows, codes) = (self.site.layout.vectors(), self.site.layout.codes_folder());
+        let is_codes = |name: &str| codes_of(name).is_some() || is_codes_draft(name) || is_old_codes(name);
+        let shapes: [(PathBuf, &dyn Fn(&str) -> bool); 2] = [(rows, &is_rows_file), (codes, &is_codes)];
+        for (folder, is_shaped) in shapes {
             if !is_folder(&*self.site.disk, &folder) {
                 continue;
             }
             for name in self.site.disk.list(&folder).at(&folder)? {
                 let path = folder.join(&name);
-                // What is not called as we call ours is somebody else's, and so is a folder or a link.
-                if is_file_of_space(&name, suffix) && is_ours(&*self.site.disk, &path) && !self.names_rows(state, &path)
-                {
+                // Other names, folders and links are not ours.
+                if is_shaped(&name) && is_ours(&*self.site.disk, &path) && !self.names_rows(state, &path) {
                     found.push(path);
                 }
             }
@@ -131,11 +130,13 @@ impl Vectors {
     /// Whether a file holds rows that the log names, or what is derived from them.
     pub fn names_rows(&self, state: &State, path: &Path) -> bool {
         let known = self.known(state);
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let codes = codes_of(name).filter(|_| path.starts_with(self.site.layout.indexes()));
         known.spaces.spaces.values().any(|index| {
             let Bound { name, generation, .. } = &index.bound;
             let is_of = |generation: u64| path == self.site.layout.rows(name, generation);
             is_of(*generation)
-                || path == self.site.layout.companion(name, *generation)
+                || codes == Some((name, *generation))
                 || index.left_behind.keys().any(|(generation, _)| is_of(*generation))
         })
     }

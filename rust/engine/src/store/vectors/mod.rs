@@ -9,7 +9,7 @@
 //!
 //! A search ([`search::query`]) takes what it needs along and runs without the store: the mapped rows, an index of
 //! their owners ([`records::index`]), the rows that a question leaves ([`rows::filter`], or [`Nearby`] if words are
-//! asked too), and companions in chunks of 1,024 rows ([`rows::space_cache`]), kept on disk ([`rows::companions`]).
+//! asked too), and codes of chunks of 1,024 rows ([`rows::space_cache`]), of which sixteen are a file ([`rows::codes`]).
 //! Compaction moves the living rows when too many are dead ([`super::upkeep::compact_rows`]).
 //!
 //! A row may also hold codes of the tokens of a record ([`chronomemory_search::vector::tokens`]): the record of its
@@ -30,7 +30,7 @@ pub use search::ask::{Matrix, SpaceReport};
 pub use search::query::{Neighbour, VectorQuestion, VectorSearch};
 
 pub(super) use known::Vectors;
-pub(super) use rows::check::{altered_companions, check_rows, is_no_file, is_of_this_file};
+pub(super) use rows::check::{altered_codes, check_rows, is_no_file, is_of_this_file};
 pub(super) use rows::durable::DirtyRows;
 
 pub(super) use search::query::{Narrowed, Near, Nearby, Recent, TokenSearch, no_past};

@@ -1,12 +1,11 @@
 //! Multiplies codes with NEON's `sdot`: signed bytes, four products to a sum of 32 bits.
 //!
-//! Codes of rows are stored unsigned, 128 above their value; flipping the top bit makes them signed, so sums start at
-//! zero. The intrinsic is not stable yet, the instruction is.
+//! Codes of four bits are positive as signed bytes too. The intrinsic is not stable yet, the instruction is.
 
-use std::arch::aarch64::{int32x4_t, vdupq_n_s32, vdupq_n_u8, veorq_u8, vld1q_u8, vst1q_s32};
+use std::arch::aarch64::{int32x4_t, vandq_u8, vdupq_n_s32, vdupq_n_u8, vld1q_u8, vshrq_n_u8, vst1q_s32};
 use std::arch::asm;
 
-use crate::vector::groups::GROUP_ROWS;
+use crate::vector::codes::{GROUP_ROWS, STEP_BYTES};
 use crate::vector::sweep::{self, Dots, Survivor, SweepRun};
 
 #[target_feature(enable = "neon,dotprod")]
@@ -23,9 +22,8 @@ impl Dots for DotProd {
     #[allow(unsafe_code)]
     fn dots<const W: usize>(
         self,
-        codes: &[[u8; 64]],
-        words: &[[i32; W]],
-        _start: &[i32; W],
+        codes: &[[u8; STEP_BYTES]],
+        words: &[[[i32; W]; 2]],
         dots: &mut [[i32; GROUP_ROWS]; W],
     ) {
         // Four queries need sixteen of the 32 registers for their sums.
@@ -48,30 +46,33 @@ impl Dots for DotProd {
 #[target_feature(enable = "neon,dotprod")]
 #[allow(unsafe_code)]
 fn dots_dot_prod<const W: usize, const Q: usize>(
-    codes: &[[u8; 64]],
-    words: &[[i32; W]],
+    codes: &[[u8; STEP_BYTES]],
+    words: &[[[i32; W]; 2]],
     dots: &mut [[i32; GROUP_ROWS]; W],
     first: usize,
 ) {
     let mut sums = [[vdupq_n_s32(0); 4]; Q];
-    let top_bit = vdupq_n_u8(0x80);
+    let low_bits = vdupq_n_u8(0x0F);
     for step in 0..codes.len().min(words.len()) {
         let quarters = codes[step].as_chunks::<16>().0;
         for quarter in 0..4 {
             // SAFETY: the quarter has the 16 bytes that are loaded.
-            let rows = veorq_u8(unsafe { vld1q_u8(quarters[quarter].as_ptr()) }, top_bit);
+            let both = unsafe { vld1q_u8(quarters[quarter].as_ptr()) };
+            let halves = [vandq_u8(both, low_bits), vshrq_n_u8::<4>(both)];
             for query in 0..Q {
                 let mut sum: int32x4_t = sums[query][quarter];
-                // SAFETY: the instruction reads and writes nothing but these registers, and this function is called
-                // only where it exists.
-                unsafe {
-                    asm!(
-                        "sdot {sum:v}.4s, {rows:v}.16b, {word:v}.16b",
-                        sum = inout(vreg) sum,
-                        rows = in(vreg) rows,
-                        word = in(vreg) vdupq_n_s32(words[step][first + query]),
-                        options(pure, nomem, nostack, preserves_flags),
-                    );
+                for half in 0..2 {
+                    // SAFETY: the instruction reads and writes nothing but these registers, and this function is called
+                    // only where it exists.
+                    unsafe {
+                        asm!(
+                            "sdot {sum:v}.4s, {rows:v}.16b, {word:v}.16b",
+                            sum = inout(vreg) sum,
+                            rows = in(vreg) halves[half],
+                            word = in(vreg) vdupq_n_s32(words[step][half][first + query]),
+                            options(pure, nomem, nostack, preserves_flags),
+                        );
+                    }
                 }
                 sums[query][quarter] = sum;
             }

@@ -1,7 +1,7 @@
 //! Knows the instructions of this processor, and takes the fastest way that it has.
 //!
 //! A [`Cpu`] that names instructions exists only if the processor has them: every call into `x86.rs` and `arm.rs`
-//! relies on that. The loops are written once, in [`super::sweep`], [`super::lanes`], [`super::companion`] and
+//! relies on that. The loops are written once, in [`super::sweep`], [`super::lanes`], [`super::codes`] and
 //! [`super::planes`], and compiled for each way.
 
 #[cfg(target_arch = "aarch64")]
@@ -10,10 +10,10 @@ mod portable;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
-use super::companion::{self, Loss};
-use super::lanes::{self, LANES};
+use super::codes::{Encoder, Loss};
+use super::lanes;
 use super::planes::{self, CODE_BYTES, Planes};
-use super::sweep::{self, Survivor, SweepRun};
+use super::sweep::{self, Candidate, Refinement, Survivor, SweepRun};
 
 /// A way to compute that this processor can go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,17 +88,17 @@ impl Cpu {
         }
     }
 
-    /// See [`companion::encode`].
+    /// Makes the codes of a row.
     #[cfg_attr(target_arch = "x86_64", allow(unsafe_code))]
-    pub(super) fn encode(self, row: &[f32], codes: &mut [[u8; LANES]]) -> Loss {
+    pub(super) fn encode(self, row: &[f32], encoder: &mut Encoder) -> Loss {
         match self.0 {
             // SAFETY: these ways exist only if the processor has the instructions.
             #[cfg(target_arch = "x86_64")]
-            CpuWay::Avx512Vnni => unsafe { x86::encode_avx512(row, codes) },
+            CpuWay::Avx512Vnni => unsafe { x86::encode_avx512(row, encoder) },
             // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
-            CpuWay::Avx2 | CpuWay::AvxVnni => unsafe { x86::encode_avx2(row, codes) },
-            _ => companion::encode::<portable::Portable>(row, codes),
+            CpuWay::Avx2 | CpuWay::AvxVnni => unsafe { x86::encode_avx2(row, encoder) },
+            _ => encoder.encode(row),
         }
     }
 
@@ -131,6 +131,20 @@ impl Cpu {
             // SAFETY: as above.
             #[cfg(target_arch = "aarch64")]
             CpuWay::DotProd => unsafe { arm::sweep_dot_prod(run, found) },
+        }
+    }
+
+    /// See [`sweep::refine`].
+    #[cfg_attr(any(target_arch = "x86_64", target_arch = "aarch64"), allow(unsafe_code))]
+    pub(super) fn refine(self, with: &Refinement<'_>, found: &[Survivor], kept: &mut Vec<Candidate>) {
+        match self.0 {
+            // SAFETY: these ways exist only if the processor has the instructions.
+            #[cfg(target_arch = "x86_64")]
+            CpuWay::Avx2 | CpuWay::AvxVnni => unsafe { x86::refine_avx2(with, found, kept) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "x86_64")]
+            CpuWay::Avx512Vnni => unsafe { x86::refine_avx512_vnni(with, found, kept) },
+            _ => sweep::refine(portable::Portable, with, found, kept),
         }
     }
 }

@@ -1,26 +1,22 @@
 //! Makes and multiplies codes with AVX2, AVX-VNNI and AVX-512.
 //!
-//! `vpdpbusd` multiplies unsigned codes of rows with signed codes of queries, four products to a sum of 32 bits,
-//! without saturation. Plain AVX2 has only `vpmaddubsw`, which saturates at 16 bits; so there both are widened first,
-//! and `vpmaddwd` is exact.
+//! `vpdpbusd` multiplies unsigned codes of rows with signed codes of queries, four products to a sum of 32 bits. Plain AVX2 has only
+//! `vpmaddubsw`, two products to a sum of 16 bits: with codes of four bits, eight such sums fit.
 
 use std::arch::x86_64::{
-    _mm_loadu_ps, _mm_loadu_si128, _mm_set1_epi8, _mm_set1_epi32, _mm_storel_epi64, _mm_xor_si128, _mm256_add_epi32,
-    _mm256_add_pd, _mm256_andnot_ps, _mm256_cvtepi8_epi16, _mm256_cvtepu8_epi16, _mm256_cvtps_pd,
-    _mm256_dpbusd_avx_epi32, _mm256_hadd_epi32, _mm256_loadu_pd, _mm256_loadu_ps, _mm256_loadu_si256,
-    _mm256_madd_epi16, _mm256_max_ps, _mm256_mul_pd, _mm256_permute4x64_epi64, _mm256_set1_epi32, _mm256_set1_ps,
-    _mm256_setzero_pd, _mm256_setzero_ps, _mm256_setzero_si256, _mm256_storeu_pd, _mm256_storeu_ps,
-    _mm256_storeu_si256, _mm512_add_epi32, _mm512_add_pd, _mm512_castpd_si512, _mm512_cvtepi64_epi8, _mm512_cvtps_pd,
-    _mm512_dpbusd_epi32, _mm512_fmadd_pd, _mm512_loadu_pd, _mm512_loadu_si512, _mm512_mul_pd, _mm512_set1_epi32,
-    _mm512_set1_pd, _mm512_setzero_pd, _mm512_setzero_si512, _mm512_storeu_pd, _mm512_storeu_si512, _mm512_sub_pd,
+    _MM_HINT_T0, _mm_loadu_ps, _mm_prefetch, _mm256_add_epi16, _mm256_add_epi32, _mm256_add_pd, _mm256_and_si256,
+    _mm256_cvtps_pd, _mm256_dpbusd_avx_epi32, _mm256_loadu_pd, _mm256_loadu_ps, _mm256_loadu_si256, _mm256_madd_epi16,
+    _mm256_maddubs_epi16, _mm256_mul_pd, _mm256_set1_epi8, _mm256_set1_epi16, _mm256_set1_epi32, _mm256_setzero_pd,
+    _mm256_setzero_si256, _mm256_srli_epi16, _mm256_storeu_pd, _mm256_storeu_si256, _mm512_add_epi32, _mm512_and_si512,
+    _mm512_cvtps_pd, _mm512_dpbusd_epi32, _mm512_fmadd_pd, _mm512_loadu_pd, _mm512_loadu_si512,
+    _mm512_reduce_add_epi32, _mm512_set1_epi8, _mm512_set1_epi32, _mm512_setzero_pd, _mm512_setzero_si512,
+    _mm512_srli_epi16, _mm512_storeu_pd, _mm512_storeu_si512,
 };
 
-use super::portable::Portable;
-use crate::vector::companion::{self, Eights, Encode, Loss, ROUNDER, ZERO_CODE};
-use crate::vector::groups::GROUP_ROWS;
+use crate::vector::codes::{Encoder, GROUP_ROWS, Loss, STEP_BYTES};
 use crate::vector::lanes::{self, LANES};
 use crate::vector::planes::{self, CODE_BYTES, Planes};
-use crate::vector::sweep::{self, Dots, Survivor, SweepRun};
+use crate::vector::sweep::{self, Candidate, Dots, Refinement, Survivor, SweepRun};
 
 /// See [`lanes::dot_and_square`]. Left alone, a compiler pairs the two sums and stays in small registers.
 #[target_feature(enable = "avx2")]
@@ -75,13 +71,69 @@ pub(super) fn best_product_popcnt(parts: &[Planes], codes: &[[u8; CODE_BYTES]]) 
 }
 
 #[target_feature(enable = "avx2")]
-pub(super) fn encode_avx2(row: &[f32], codes: &mut [[u8; LANES]]) -> Loss {
-    companion::encode::<Portable>(row, codes)
+pub(super) fn encode_avx2(row: &[f32], encoder: &mut Encoder) -> Loss {
+    encoder.encode(row)
 }
 
 #[target_feature(enable = "avx512f,avx512bw")]
-pub(super) fn encode_avx512(row: &[f32], codes: &mut [[u8; LANES]]) -> Loss {
-    companion::encode::<Avx512Vnni>(row, codes)
+pub(super) fn encode_avx512(row: &[f32], encoder: &mut Encoder) -> Loss {
+    encoder.encode(row)
+}
+
+#[target_feature(enable = "avx2")]
+pub(super) fn refine_avx2(with: &Refinement<'_>, found: &[Survivor], kept: &mut Vec<Candidate>) {
+    sweep::refine(Avx2, with, found, kept);
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
+pub(super) fn refine_avx512_vnni(with: &Refinement<'_>, found: &[Survivor], kept: &mut Vec<Candidate>) {
+    sweep::refine(Avx512Vnni, with, found, kept);
+}
+
+/// Asks for what lies a page behind some codes: processors foresee no more than the page that is read.
+#[inline(always)]
+#[allow(unsafe_code)]
+fn foresee(codes: &[u8; STEP_BYTES]) {
+    const PAGE_BYTES: usize = 4096;
+    // SAFETY: a prefetch reads nothing that the program sees, wherever the address leads.
+    unsafe { _mm_prefetch::<_MM_HINT_T0>(codes.as_ptr().wrapping_add(PAGE_BYTES).cast()) }
+}
+
+/// Asks for bytes that are read soon.
+#[inline(always)]
+#[allow(unsafe_code)]
+fn prefetch(bytes: &[u8]) {
+    for line in bytes.chunks(64) {
+        // SAFETY: a prefetch reads nothing that the program sees.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast()) }
+    }
+}
+
+/// See [`sweep::low_dot`].
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
+#[allow(unsafe_code)]
+fn low_dot_avx512_vnni(row: &[u8], query: [&[i8]; 2]) -> i32 {
+    let length = row.len().min(query[0].len()).min(query[1].len());
+    let whole = length / STEP_BYTES * STEP_BYTES;
+    let low_bits = _mm512_set1_epi8(0x0F);
+    let mut sums = [_mm512_setzero_si512(); 2];
+    for at in (0..whole).step_by(STEP_BYTES) {
+        let load = |bytes: *const i8| {
+            // SAFETY: all three slices have the 64 bytes that are loaded; no alignment is needed.
+            unsafe { _mm512_loadu_si512(bytes.add(at).cast()) }
+        };
+        let both = load(row.as_ptr().cast());
+        let halves = [
+            _mm512_and_si512(both, low_bits),
+            _mm512_and_si512(_mm512_srli_epi16::<4>(both), low_bits),
+        ];
+        for half in 0..2 {
+            sums[half] = _mm512_dpbusd_epi32(sums[half], halves[half], load(query[half].as_ptr()));
+        }
+    }
+    let rest = [&query[0][whole..], &query[1][whole..]];
+    _mm512_reduce_add_epi32(_mm512_add_epi32(sums[0], sums[1])) + sweep::low_dot(&row[whole..], rest)
 }
 
 #[target_feature(enable = "avx2")]
@@ -112,15 +164,19 @@ impl Dots for Avx2 {
     #[allow(unsafe_code)]
     fn dots<const W: usize>(
         self,
-        codes: &[[u8; 64]],
-        words: &[[i32; W]],
-        start: &[i32; W],
+        codes: &[[u8; STEP_BYTES]],
+        words: &[[[i32; W]; 2]],
         dots: &mut [[i32; GROUP_ROWS]; W],
     ) {
         for query in 0..W {
             // SAFETY: the invariant of this type.
-            unsafe { dots_avx2(codes, words, start, dots, query) }
+            unsafe { dots_avx2(codes, words, dots, query) }
         }
+    }
+
+    #[inline(always)]
+    fn prefetch(self, bytes: &[u8]) {
+        prefetch(bytes);
     }
 }
 
@@ -129,21 +185,20 @@ impl Dots for AvxVnni {
     #[allow(unsafe_code)]
     fn dots<const W: usize>(
         self,
-        codes: &[[u8; 64]],
-        words: &[[i32; W]],
-        start: &[i32; W],
+        codes: &[[u8; STEP_BYTES]],
+        words: &[[[i32; W]; 2]],
         dots: &mut [[i32; GROUP_ROWS]; W],
     ) {
         // Four queries need eight registers: enough to hide the latency, few enough to stay in registers.
         if W >= 4 {
             for first in (0..W).step_by(4) {
                 // SAFETY: the invariant of this type.
-                unsafe { dots_avx_vnni::<W, 4>(codes, words, start, dots, first) }
+                unsafe { dots_avx_vnni::<W, 4>(codes, words, dots, first) }
             }
         } else {
             for query in 0..W {
                 // SAFETY: the invariant of this type.
-                unsafe { dots_avx_vnni::<W, 1>(codes, words, start, dots, query) }
+                unsafe { dots_avx_vnni::<W, 1>(codes, words, dots, query) }
             }
         }
     }
@@ -154,51 +209,72 @@ impl Dots for Avx512Vnni {
     #[allow(unsafe_code)]
     fn dots<const W: usize>(
         self,
-        codes: &[[u8; 64]],
-        words: &[[i32; W]],
-        start: &[i32; W],
+        codes: &[[u8; STEP_BYTES]],
+        words: &[[[i32; W]; 2]],
         dots: &mut [[i32; GROUP_ROWS]; W],
     ) {
         if W == 1 {
             // SAFETY: the invariant of this type.
-            unsafe { dot_avx512_vnni(codes, words.as_flattened(), start[0], &mut dots[0]) }
+            unsafe { dot_avx512_vnni(codes, words.as_flattened().as_flattened(), &mut dots[0]) }
         } else {
             // SAFETY: the invariant of this type.
-            unsafe { dots_avx512_vnni(codes, words, start, dots) }
+            unsafe { dots_avx512_vnni(codes, words, dots) }
         }
+    }
+
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    fn low_dot(self, row: &[u8], query: [&[i8]; 2]) -> i32 {
+        // SAFETY: the invariant of this type.
+        unsafe { low_dot_avx512_vnni(row, query) }
+    }
+
+    #[inline(always)]
+    fn prefetch(self, bytes: &[u8]) {
+        prefetch(bytes);
     }
 }
 
-/// Sums of one query: four rows in a register, two partial sums for each.
+/// Sums of one query: eight rows in a register.
 #[inline]
 #[target_feature(enable = "avx2")]
 #[allow(unsafe_code)]
 fn dots_avx2<const W: usize>(
-    codes: &[[u8; 64]],
-    words: &[[i32; W]],
-    start: &[i32; W],
+    codes: &[[u8; STEP_BYTES]],
+    words: &[[[i32; W]; 2]],
     dots: &mut [[i32; GROUP_ROWS]; W],
     query: usize,
 ) {
-    let mut sums = [_mm256_setzero_si256(); 4];
-    for step in 0..codes.len().min(words.len()) {
-        let word = _mm256_cvtepi8_epi16(_mm_set1_epi32(words[step][query]));
-        let quarters = codes[step].as_chunks::<16>().0;
-        for quarter in 0..4 {
-            // SAFETY: the quarter has the 16 bytes that are loaded; no alignment is needed.
-            let rows = unsafe { _mm_loadu_si128(quarters[quarter].as_ptr().cast()) };
-            let products = _mm256_madd_epi16(_mm256_cvtepu8_epi16(rows), word);
-            sums[quarter] = _mm256_add_epi32(sums[quarter], products);
+    /// So many steps are added up in 16 bits: two sums of two products of at most 15 and 127 each.
+    const SHORT_STEPS: usize = 4;
+    let (low_bits, ones) = (_mm256_set1_epi8(0x0F), _mm256_set1_epi16(1));
+    let steps = codes.len().min(words.len());
+    let mut sums = [_mm256_setzero_si256(); 2];
+    let mut from = 0;
+    while from < steps {
+        let to = steps.min(from + SHORT_STEPS);
+        let mut short = [_mm256_setzero_si256(); 2];
+        for step in from..to {
+            let pair = words[step].map(|word| _mm256_set1_epi32(word[query]));
+            let halves = codes[step].as_chunks::<32>().0;
+            for half in 0..2 {
+                // SAFETY: each half has the 32 bytes that are loaded; no alignment is needed.
+                let both = unsafe { _mm256_loadu_si256(halves[half].as_ptr().cast()) };
+                let low = _mm256_maddubs_epi16(_mm256_and_si256(both, low_bits), pair[0]);
+                let high = _mm256_and_si256(_mm256_srli_epi16::<4>(both), low_bits);
+                let high = _mm256_maddubs_epi16(high, pair[1]);
+                short[half] = _mm256_add_epi16(short[half], _mm256_add_epi16(low, high));
+            }
         }
+        for half in 0..2 {
+            sums[half] = _mm256_add_epi32(sums[half], _mm256_madd_epi16(short[half], ones));
+        }
+        from = to;
     }
     let halves = dots[query].as_chunks_mut::<8>().0;
     for half in 0..2 {
-        // Adding neighbours leaves rows 0 1 4 5 2 3 6 7.
-        let rows = _mm256_hadd_epi32(sums[2 * half], sums[2 * half + 1]);
-        let rows = _mm256_permute4x64_epi64::<0b11_01_10_00>(rows);
-        let rows = _mm256_add_epi32(rows, _mm256_set1_epi32(start[query]));
         // SAFETY: the half has the 32 bytes that are stored; no alignment is needed.
-        unsafe { _mm256_storeu_si256(halves[half].as_mut_ptr().cast(), rows) }
+        unsafe { _mm256_storeu_si256(halves[half].as_mut_ptr().cast(), sums[half]) }
     }
 }
 
@@ -207,30 +283,32 @@ fn dots_avx2<const W: usize>(
 #[target_feature(enable = "avx2,avxvnni")]
 #[allow(unsafe_code)]
 fn dots_avx_vnni<const W: usize, const Q: usize>(
-    codes: &[[u8; 64]],
-    words: &[[i32; W]],
-    start: &[i32; W],
+    codes: &[[u8; STEP_BYTES]],
+    words: &[[[i32; W]; 2]],
     dots: &mut [[i32; GROUP_ROWS]; W],
     first: usize,
 ) {
+    let low_bits = _mm256_set1_epi8(0x0F);
     let mut sums = [[_mm256_setzero_si256(); 2]; Q];
     for step in 0..codes.len().min(words.len()) {
         let halves = codes[step].as_chunks::<32>().0;
         for half in 0..2 {
             // SAFETY: each half has the 32 bytes that are loaded; no alignment is needed.
-            let rows = unsafe { _mm256_loadu_si256(halves[half].as_ptr().cast()) };
+            let both = unsafe { _mm256_loadu_si256(halves[half].as_ptr().cast()) };
+            let low = _mm256_and_si256(both, low_bits);
+            let high = _mm256_and_si256(_mm256_srli_epi16::<4>(both), low_bits);
             for query in 0..Q {
-                let word = _mm256_set1_epi32(words[step][first + query]);
-                sums[query][half] = _mm256_dpbusd_avx_epi32(sums[query][half], rows, word);
+                let words = words[step].map(|word| _mm256_set1_epi32(word[first + query]));
+                let sum = _mm256_dpbusd_avx_epi32(sums[query][half], low, words[0]);
+                sums[query][half] = _mm256_dpbusd_avx_epi32(sum, high, words[1]);
             }
         }
     }
     for query in 0..Q {
         let halves = dots[first + query].as_chunks_mut::<8>().0;
         for half in 0..2 {
-            let sum = _mm256_add_epi32(sums[query][half], _mm256_set1_epi32(start[first + query]));
             // SAFETY: the half has the 32 bytes that are stored; no alignment is needed.
-            unsafe { _mm256_storeu_si256(halves[half].as_mut_ptr().cast(), sum) }
+            unsafe { _mm256_storeu_si256(halves[half].as_mut_ptr().cast(), sums[query][half]) }
         }
     }
 }
@@ -240,23 +318,27 @@ fn dots_avx_vnni<const W: usize, const Q: usize>(
 #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
 #[allow(unsafe_code)]
 fn dots_avx512_vnni<const W: usize>(
-    codes: &[[u8; 64]],
-    words: &[[i32; W]],
-    start: &[i32; W],
+    codes: &[[u8; STEP_BYTES]],
+    words: &[[[i32; W]; 2]],
     dots: &mut [[i32; GROUP_ROWS]; W],
 ) {
+    let low_bits = _mm512_set1_epi8(0x0F);
     let mut sums = [_mm512_setzero_si512(); W];
     for step in 0..codes.len().min(words.len()) {
         // SAFETY: there are the 64 bytes that are loaded; no alignment is needed.
-        let rows = unsafe { _mm512_loadu_si512(codes[step].as_ptr().cast()) };
+        let both = unsafe { _mm512_loadu_si512(codes[step].as_ptr().cast()) };
+        let low = _mm512_and_si512(both, low_bits);
+        let high = _mm512_and_si512(_mm512_srli_epi16::<4>(both), low_bits);
         for query in 0..W {
-            sums[query] = _mm512_dpbusd_epi32(sums[query], rows, _mm512_set1_epi32(words[step][query]));
+            sums[query] = _mm512_dpbusd_epi32(sums[query], low, _mm512_set1_epi32(words[step][0][query]));
+        }
+        for query in 0..W {
+            sums[query] = _mm512_dpbusd_epi32(sums[query], high, _mm512_set1_epi32(words[step][1][query]));
         }
     }
     for query in 0..W {
-        let sum = _mm512_add_epi32(sums[query], _mm512_set1_epi32(start[query]));
         // SAFETY: there are the 64 bytes that are stored; no alignment is needed.
-        unsafe { _mm512_storeu_si512(dots[query].as_mut_ptr().cast(), sum) }
+        unsafe { _mm512_storeu_si512(dots[query].as_mut_ptr().cast(), sums[query]) }
     }
 }
 
@@ -264,94 +346,29 @@ fn dots_avx512_vnni<const W: usize>(
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
 #[allow(unsafe_code)]
-fn dot_avx512_vnni(codes: &[[u8; 64]], words: &[i32], start: i32, dots: &mut [i32; GROUP_ROWS]) {
+fn dot_avx512_vnni(codes: &[[u8; STEP_BYTES]], words: &[i32], dots: &mut [i32; GROUP_ROWS]) {
+    let words = words.as_chunks::<2>().0;
     let steps = codes.len().min(words.len());
+    let low_bits = _mm512_set1_epi8(0x0F);
     let mut sums = [_mm512_setzero_si512(); 4];
     let mut from = 0;
     while from < steps {
-        for turn in 0..4 {
+        for turn in 0..2 {
             if from + turn < steps {
+                let [low, high] = words[from + turn];
                 // SAFETY: there are the 64 bytes that are loaded; no alignment is needed.
-                let rows = unsafe { _mm512_loadu_si512(codes[from + turn].as_ptr().cast()) };
-                sums[turn] = _mm512_dpbusd_epi32(sums[turn], rows, _mm512_set1_epi32(words[from + turn]));
+                let both = unsafe { _mm512_loadu_si512(codes[from + turn].as_ptr().cast()) };
+                foresee(&codes[from + turn]);
+                let rows = _mm512_and_si512(both, low_bits);
+                sums[turn] = _mm512_dpbusd_epi32(sums[turn], rows, _mm512_set1_epi32(low));
+                let rows = _mm512_and_si512(_mm512_srli_epi16::<4>(both), low_bits);
+                sums[2 + turn] = _mm512_dpbusd_epi32(sums[2 + turn], rows, _mm512_set1_epi32(high));
             }
         }
-        from += 4;
+        from += 2;
     }
     let [a, b, c, d] = sums;
     let sum = _mm512_add_epi32(_mm512_add_epi32(a, b), _mm512_add_epi32(c, d));
     // SAFETY: there are the 64 bytes that are stored; no alignment is needed.
-    unsafe {
-        _mm512_storeu_si512(
-            dots.as_mut_ptr().cast(),
-            _mm512_add_epi32(sum, _mm512_set1_epi32(start)),
-        )
-    }
-}
-
-impl Encode for Avx512Vnni {
-    #[inline(always)]
-    #[allow(unsafe_code)]
-    fn measure(eights: Eights<'_>) -> ([f64; LANES], f32) {
-        // SAFETY: the invariant of this type.
-        unsafe { measure_avx512(eights) }
-    }
-
-    #[inline(always)]
-    #[allow(unsafe_code)]
-    fn quantise(eights: Eights<'_>, step: f64, codes: &mut [[u8; LANES]]) -> [f64; LANES] {
-        // SAFETY: the invariant of this type.
-        unsafe { quantise_avx512(eights, step, codes) }
-    }
-}
-
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw")]
-#[allow(unsafe_code)]
-fn measure_avx512(eights: Eights<'_>) -> ([f64; LANES], f32) {
-    let sign = _mm256_set1_ps(-0.0);
-    let mut squares = _mm512_setzero_pd();
-    let mut tops = _mm256_setzero_ps();
-    for at in 0..eights.count() {
-        // SAFETY: there are the eight values that are loaded; no alignment is needed.
-        let eight = unsafe { _mm256_loadu_ps(eights.get(at).as_ptr()) };
-        let wide = _mm512_cvtps_pd(eight);
-        squares = _mm512_fmadd_pd(wide, wide, squares);
-        tops = _mm256_max_ps(tops, _mm256_andnot_ps(sign, eight));
-    }
-    let (mut lanes, mut sizes) = ([0.0; LANES], [0f32; LANES]);
-    // SAFETY: there is room for the eight values that are stored each time; no alignment is needed.
-    unsafe {
-        _mm512_storeu_pd(lanes.as_mut_ptr(), squares);
-        _mm256_storeu_ps(sizes.as_mut_ptr(), tops);
-    }
-    let mut top = 0f32;
-    for size in &sizes {
-        top = size.max(top);
-    }
-    (lanes, top)
-}
-
-/// Here products are not exact, so they are rounded before they are added, as in portable code.
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw")]
-#[allow(unsafe_code)]
-fn quantise_avx512(eights: Eights<'_>, step: f64, codes: &mut [[u8; LANES]]) -> [f64; LANES] {
-    let (per_step, step) = (_mm512_set1_pd(1.0 / step), _mm512_set1_pd(step));
-    let (rounder, zero) = (_mm512_set1_pd(ROUNDER), _mm_set1_epi8(ZERO_CODE.cast_signed()));
-    let mut misses = _mm512_setzero_pd();
-    for at in 0..eights.count().min(codes.len()) {
-        // SAFETY: there are the eight values that are loaded; no alignment is needed.
-        let value = _mm512_cvtps_pd(unsafe { _mm256_loadu_ps(eights.get(at).as_ptr()) });
-        let rounded = _mm512_add_pd(_mm512_mul_pd(value, per_step), rounder);
-        let low_bytes = _mm_xor_si128(_mm512_cvtepi64_epi8(_mm512_castpd_si512(rounded)), zero);
-        // SAFETY: there is room for the eight bytes that are stored; no alignment is needed.
-        unsafe { _mm_storel_epi64(codes[at].as_mut_ptr().cast(), low_bytes) }
-        let left = _mm512_sub_pd(value, _mm512_mul_pd(_mm512_sub_pd(rounded, rounder), step));
-        misses = _mm512_add_pd(misses, _mm512_mul_pd(left, left));
-    }
-    let mut lanes = [0.0; LANES];
-    // SAFETY: there is room for the eight values that are stored; no alignment is needed.
-    unsafe { _mm512_storeu_pd(lanes.as_mut_ptr(), misses) }
-    lanes
+    unsafe { _mm512_storeu_si512(dots.as_mut_ptr().cast(), sum) }
 }

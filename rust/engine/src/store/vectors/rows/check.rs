@@ -5,8 +5,11 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use super::companions::{Companions, codes_bytes, slot_bytes};
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::codes::{CodesFile, FILE_CHUNKS, FILE_ROWS};
 use crate::store::vectors::records::format::{
     self, Bound, RowGroup, VectorRecord, generation_in, group_row, read, shown,
 };
@@ -19,8 +22,9 @@ use chronolog::event::faces::VECTORS;
 use chronolog::layout::{Layout, index_name, rows_name};
 use chronolog::ordered::in_order;
 use chronolog::verify::finding;
-use chronomemory_search::vector::companion::encode_groups;
-use chronomemory_search::vector::{Cpu, VectorRows};
+use chronomemory_search::vector::codes::GROUP_ROWS;
+use chronomemory_search::vector::team::together;
+use chronomemory_search::vector::{Cpu, MemoryPart, VectorRows};
 use chronomemory_state::state::State;
 
 /// How many rows of a space are reported one by one.
@@ -278,76 +282,64 @@ pub fn row_damage(bound: &Bound, row: u32, id: &[u8], is_there: bool) -> Damage 
     }
 }
 
-/// Finds companions that would be believed and are not those of the rows that the log names. A chunk with a damaged row is
-/// passed over: that row is a finding of its own, and what was made of it when it was whole is right.
-pub fn altered_companions(disk: &dyn Disk, layout: &Layout, state: &State, threads: usize) -> Vec<Damage> {
+/// Finds files of codes that would be used and are not those of the rows that the log names. A chunk with a damaged row is skipped: that row
+/// is a finding of its own, and codes that were made before the damage are right.
+pub fn altered_codes(disk: &dyn Disk, layout: &Layout, state: &State, threads: usize) -> Vec<Damage> {
     let mut known = Spaces::default();
     known.follow(state, threads);
     let mut found = Vec::new();
-    for index in known.spaces.values() {
+    for index in known.spaces.values().filter(|index| index.bound.tokens == 0) {
         let bound = &index.bound;
-        let path = layout.companion(&bound.name, bound.generation);
-        if !disk.exists(&path) {
-            continue;
-        }
-        let companions = Companions::new(disk, layout, bound);
-        let whole = index
-            .chunks
-            .iter()
-            .take_while(|chunk| chunk.digests.len() == CHUNK_ROWS);
-        let Some((_, slots)) = companions.map(whole.count()) else {
-            continue;
-        };
         // Rows that cannot be mapped are findings of their own.
         let Ok(rows) = map_rows(disk, layout, bound, u64::MAX) else {
             continue;
         };
-        let each = slot_bytes(bound.dim);
-        let compare = |number: u64, is_forged: &mut bool| {
-            let number = number as usize;
-            let (chunk, codes) = (&index.chunks[number], &slots.bytes()[number * each..]);
-            let codes = &codes[..codes_bytes(bound.dim)];
-            *is_forged = companions.is_right(slots.bytes(), number, chunk)
-                && made_of(rows.bytes(), bound, number, chunk).is_some_and(|right| right != codes);
-            Ok(())
-        };
-        let mut forged = None;
-        let mut number = 0;
-        let chunks = (slots.bytes().len() / each) as u64;
-        let outcome = in_order(chunks, threads, compare, |is_forged: &mut bool| {
-            forged = is_forged.then_some(number);
-            number += 1;
-            Ok::<_, io::Error>(forged.is_none())
-        });
-        // INVARIANT: nothing here can fail.
-        debug_assert!(outcome.is_ok());
-        if let Some(number) = forged {
-            let first = number * CHUNK_ROWS;
-            let reason = format!(
-                "the codes of rows {first} to {} are not those of the rows",
-                first + CHUNK_ROWS - 1
-            );
-            found.push(Damage {
-                offset: (number * each) as u64,
-                ..finding(&index_name(&path), DamageKind::IndexAltered, reason)
+        for (number, chunks) in index.chunks.chunks_exact(FILE_CHUNKS).enumerate() {
+            let first = number * FILE_ROWS;
+            let path = layout.codes(&bound.name, bound.generation, first..first + FILE_ROWS);
+            let Some(file) = CodesFile::open(disk, &path, bound, chunks) else {
+                continue;
+            };
+            let is_altered = AtomicBool::new(false);
+            let next = AtomicUsize::new(0);
+            together(threads, || {
+                loop {
+                    let place = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(chunk) = chunks.get(place) else { return };
+                    let right = made_of(rows.bytes(), bound, number * FILE_CHUNKS + place, chunk);
+                    let contents = file.contents(place);
+                    let both = right.zip(contents);
+                    if both.is_some_and(|(right, found)| found.iter().zip(&right).any(|(one, other)| one != other)) {
+                        is_altered.store(true, Ordering::Relaxed);
+                    }
+                }
             });
+            if is_altered.into_inner() {
+                let reason = format!(
+                    "the codes of rows {first} to {} are not those of the rows",
+                    first + FILE_ROWS - 1
+                );
+                found.push(finding(&index_name(&path), DamageKind::IndexAltered, reason));
+            }
         }
     }
     found
 }
 
-/// The codes of a chunk; `None` if one of its rows is not what the log says.
-fn made_of(rows: &[u8], bound: &Bound, number: usize, chunk: &RowChunk) -> Option<Vec<u8>> {
+/// The XXH3 of the rows of a chunk and their codes; `None` if one of its rows is not what the log names.
+fn made_of(rows: &[u8], bound: &Bound, number: usize, chunk: &RowChunk) -> Option<[Vec<u8>; 3]> {
     let first = number * CHUNK_ROWS;
     let are_right = are_rows(rows, first as u32, bound, &chunk.digests);
-    // What no group names has no digest, is nobody's, and no damage.
+    // Rows that no group names have no digest.
     let mut rows_of_chunk = are_right.iter().zip(&chunk.digests);
     if !rows_of_chunk.all(|(is_right, digest)| *is_right || *digest == [0; 32]) {
         return None;
     }
     let stride = 4 * bound.dim;
-    let floats = bytemuck::try_cast_slice(rows.get(first * stride..(first + CHUNK_ROWS) * stride)?).ok()?;
-    let mut codes = vec![0; codes_bytes(bound.dim)];
-    encode_groups(VectorRows::packed(floats, bound.dim).ok()?, 0, &mut codes, Cpu::best()).ok()?;
-    Some(codes)
+    let bytes = rows.get(first * stride..(first + CHUNK_ROWS) * stride)?;
+    let sums = bytes.chunks_exact(stride).flat_map(|row| xxh3_64(row).to_le_bytes());
+    let rows = VectorRows::packed(bytemuck::try_cast_slice(bytes).ok()?, bound.dim).ok()?;
+    let part = MemoryPart::of(rows, CHUNK_ROWS / GROUP_ROWS, None, Cpu::best()).ok()?;
+    let (high, low) = part.planes();
+    Some([sums.collect(), high.to_vec(), low.to_vec()])
 }

@@ -1,39 +1,30 @@
-//! Keeps in memory what a search needs of a space, and makes it when it is first needed.
+//! Keeps what searches need of a space: its rows, mapped; what is known of each row; the codes of all whole groups of rows.
 //!
-//! Rows are mapped. Of each whole chunk of rows there is a companion: codes in eight bits, made when a search first needs
-//! them, from rows whose digests were checked, and kept on disk. The first search of a process checks those that lie there
-//! and sweeps them where they lie. Mapped files have small pages, and codes are all that a search reads from end to end: so
-//! the searches after it bring them into memory, some each, reading each chunk to its place and checking it there while
-//! the processor has it near. The last chunk, which is not whole yet, has codes in memory only, a few rows behind.
+//! Codes are computed when a search first needs them, from rows whose digests were checked. Sixteen whole chunks become a file
+//! ([`super::codes`]), which is used in place; the codes behind are in memory only.
 
 use std::io;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use roaring::RoaringBitmap;
+use xxhash_rust::xxh3::xxh3_64;
 
-use super::check::{are_rows, open_rows};
-use super::companions::{CodesPlace, Companions, RowCodes, codes_bytes, slot_bytes};
+use super::check::{are_rows, is_row, open_rows, row_bytes};
+use super::codes::{CodesFile, FILE_CHUNKS, FILE_ROWS};
 use crate::store::vectors::records::format::Bound;
 use crate::store::vectors::records::index::{CHUNK_ROWS, NONE, RowChunk};
 use chronolog::disk::{Disk, DiskFile, Mapping};
 use chronolog::layout::Layout;
-use chronolog::memory::AlignedBytes;
-use chronomemory_search::vector::companion::encode_groups;
-use chronomemory_search::vector::groups::{GROUP_ROWS, group_bytes};
+use chronolog::log::files::remove_if_there;
+use chronomemory_search::vector::codes::GROUP_ROWS;
 use chronomemory_search::vector::team::together;
-use chronomemory_search::vector::{Cpu, VectorRows};
+use chronomemory_search::vector::{CodePart, Cpu, MemoryPart, VectorRows};
 
 /// A chunk that is not whole yet is worth a look when it has grown by so many groups.
 const GROWN_GROUPS: usize = 4;
-/// So many codes are worth to be left in the file at first, and at least so many are brought into memory at once.
-const FEWEST_FILED: usize = 32;
-/// After so many searches all codes are in memory.
-const MOST_STEPS: usize = 32;
-/// So many chunks may lie alone.
-const MOST_SINGLE: usize = 32;
 
 /// What is kept in memory of one generation of a space.
 pub struct SpaceCache {
@@ -53,26 +44,17 @@ struct KeptParts {
     failures: Arc<AtomicUsize>,
     /// Rows that the log names and the file did not hold.
     missing: usize,
-    /// Shared likewise.
-    codes: Arc<Vec<RowCodes>>,
-    /// How many chunks came one by one, at the end, each in a room of its own.
-    single: usize,
-    /// Codes of the first rows of a chunk that is not whole yet.
-    last: Option<Last>,
-    /// The file that holds codes which were not brought into memory yet, and of which chunks.
-    filed: Option<Filed>,
+    /// The codes of whole chunks, without gaps; shared likewise.
+    codes: Arc<Vec<ChunkCodes>>,
+    /// The codes of the first rows of the chunk behind them.
+    last: Option<Arc<MemoryPart>>,
 }
 
-struct Filed {
-    file: Arc<dyn DiskFile>,
-    bytes: u64,
-    chunks: Range<usize>,
-}
-
-/// What there is of the last chunk.
-struct Last {
-    number: usize,
-    codes: RowCodes,
+/// The codes of a whole chunk.
+#[derive(Clone)]
+enum ChunkCodes {
+    Memory(Arc<MemoryPart>),
+    File(Arc<CodesFile>),
 }
 
 impl KeptParts {
@@ -94,18 +76,94 @@ pub struct Ready {
     /// How many the log names.
     named: u32,
     /// The codes of whole chunks, and of the chunk behind them.
-    whole: Arc<Vec<RowCodes>>,
-    last: Option<RowCodes>,
+    whole: Arc<Vec<ChunkCodes>>,
+    last: Option<Arc<MemoryPart>>,
     /// What is known of the rows.
-    pub marks: Arc<Vec<Arc<Marks>>>,
+    marks: Arc<Vec<Arc<Marks>>>,
     failures: Arc<AtomicUsize>,
 }
 
 impl Ready {
     /// The codes of the first chunks.
-    pub fn codes(&self) -> Vec<&[u8]> {
-        let whole = self.whole.iter().take(self.count / CHUNK_ROWS);
-        whole.chain(&self.last).map(RowCodes::bytes).collect()
+    pub fn codes(&self) -> Vec<CodePart<'_>> {
+        let mut left = self.count / GROUP_ROWS;
+        let mut take = || {
+            let groups = left.min(CHUNK_ROWS / GROUP_ROWS);
+            left -= groups;
+            groups
+        };
+        let whole = self.whole.iter().enumerate().map(|(number, codes)| match codes {
+            ChunkCodes::Memory(part) => part.part(take()),
+            ChunkCodes::File(file) => file.part(number, take()),
+        });
+        let mut parts: Vec<_> = whole.take(self.count.div_ceil(CHUNK_ROWS)).collect();
+        if parts.len() == self.count / CHUNK_ROWS {
+            parts.extend(self.last.iter().map(|part| part.part(take())));
+        }
+        parts
+    }
+
+    /// The file that has the codes of a row, if one has.
+    fn file_of(&self, row: u32) -> Option<&Arc<CodesFile>> {
+        match self.whole.get(row as usize / CHUNK_ROWS)? {
+            ChunkCodes::Memory(_) => None,
+            ChunkCodes::File(file) => Some(file),
+        }
+    }
+
+    /// Whether a file of codes failed a check: what was found with it is void. The next search makes the codes anew.
+    pub fn has_failed_files(&self) -> bool {
+        let mut firsts = self.whole.iter().step_by(FILE_CHUNKS);
+        firsts.any(|codes| matches!(codes, ChunkCodes::File(file) if file.has_failed()))
+    }
+
+    /// Whether a row may be scored: it is checked once.
+    #[inline]
+    pub fn admits(&self, bound: &Bound, chunks: &[Arc<RowChunk>], row: u32) -> bool {
+        let (number, place) = (row as usize / CHUNK_ROWS, row as usize % CHUNK_ROWS);
+        self.marks[number].admit(place, || self.is_right(bound, chunks, row))
+    }
+
+    /// Checks a row again. One that failed once stays so.
+    pub fn check_again(&self, bound: &Bound, chunks: &[Arc<RowChunk>], row: u32) -> bool {
+        let is_right = self.is_right(bound, chunks, row);
+        if !is_right {
+            self.marks[row as usize / CHUNK_ROWS].fail(row as usize % CHUNK_ROWS);
+        }
+        is_right
+    }
+
+    /// Whether a row has the XXH3 that it had when its SHA-256 was checked, or else the SHA-256 that the log names.
+    fn is_right(&self, bound: &Bound, chunks: &[Arc<RowChunk>], row: u32) -> bool {
+        let (number, place) = (row as usize / CHUNK_ROWS, row as usize % CHUNK_ROWS);
+        let Some(bytes) = row_bytes(self.rows.bytes(), row, bound) else {
+            return false;
+        };
+        let marks = &self.marks[number];
+        let known = match self.file_of(row) {
+            Some(file) => file.sum(row as usize),
+            None => marks.sum(place),
+        };
+        let sum = xxh3_64(bytes);
+        if known == Some(sum) {
+            return true;
+        }
+        let is_right = is_row(bytes, 0, bound, &chunks[number].digests[place]);
+        if is_right {
+            marks.keep_sum(place, sum);
+        }
+        is_right
+    }
+
+    /// Hears that the score of a row is not what its codes allow; whether the row is right, so that the codes are not.
+    pub fn doubt(&self, bound: &Bound, chunks: &[Arc<RowChunk>], row: u32) -> bool {
+        let (number, place) = (row as usize / CHUNK_ROWS, row as usize % CHUNK_ROWS);
+        if !is_row(self.rows.bytes(), row, bound, &chunks[number].digests[place]) {
+            self.marks[number].fail(place);
+            return false;
+        }
+        self.file_of(row).into_iter().for_each(|file| file.fail());
+        true
     }
 
     /// The rows that failed their check, or are not there.
@@ -165,32 +223,33 @@ impl SpaceCache {
         kept.marks[number].fail(place);
     }
 
-    /// Maps the rows and completes the companions.
+    /// Maps the rows and completes the codes.
     pub fn ready(&self, chunks: &[Arc<RowChunk>], rows: u32, threads: usize) -> io::Result<Ready> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let stride = self.bound.stride();
-        let wanted = u64::from(rows) * stride;
-        let map = self.map(&mut kept, wanted)?;
+        let map = self.map(&mut kept, u64::from(rows) * stride)?;
         kept.mark_chunks(chunks.len());
         let count = (map.bytes().len() as u64 / stride).min(u64::from(rows)) as usize;
         // They may come back, so nothing is noted about them.
         kept.missing = rows as usize - count;
+        self.replace_failed(&mut kept, &map, &chunks[..count / CHUNK_ROWS], threads);
         // Codes of tokens are not swept.
-        let swept = if self.bound.tokens == 0 { count } else { 0 };
-        self.complete(&mut kept, &map, &chunks[..swept / CHUNK_ROWS], threads);
-        self.complete_last(&mut kept, &map, chunks, swept);
+        if self.bound.tokens == 0 {
+            self.complete(&mut kept, &map, &chunks[..count / CHUNK_ROWS], threads);
+            self.complete_last(&mut kept, &map, chunks, count);
+        }
         Ok(Ready {
             rows: map,
             count,
             named: rows,
             whole: Arc::clone(&kept.codes),
-            last: self.last_codes(&kept, count),
+            last: kept.last.clone(),
             marks: Arc::clone(&kept.marks),
             failures: Arc::clone(&kept.failures),
         })
     }
 
-    /// The rows, mapped as far as the file goes. Whoever reads what was cut off a mapped file dies, so its length is asked
+    /// The rows, mapped as far as the file goes. Reading what was cut off a mapped file ends the process, so its length is asked
     /// for each time.
     fn map(&self, kept: &mut KeptParts, wanted: u64) -> io::Result<Arc<Mapping>> {
         if let Some((file, map)) = &kept.rows {
@@ -208,218 +267,169 @@ impl SpaceCache {
         Ok(map)
     }
 
-    /// Makes sure of the codes of all these chunks.
-    fn complete(&self, kept: &mut KeptParts, rows: &Mapping, chunks: &[Arc<RowChunk>], threads: usize) {
-        self.bring_some(kept, rows, chunks, threads);
-        if kept.filed.is_none() && chunks.len() >= kept.codes.len() + FEWEST_FILED {
-            self.find_filed(kept, chunks, threads);
-        }
-        let known = kept.codes.len();
-        if known >= chunks.len() {
-            return;
-        }
-        let made = self.bring(&kept.marks, rows, chunks, known..chunks.len(), threads);
-        kept.single = if made.len() == 1 { kept.single + 1 } else { 0 };
-        Arc::make_mut(&mut kept.codes).extend(made);
-        if kept.single == MOST_SINGLE {
-            self.gather(kept);
-        }
-    }
-
-    /// Looks for codes that lie ready, and leaves them there for now: to give out memory for all of them takes the system
-    /// longer than the search that waits for them.
-    fn find_filed(&self, kept: &mut KeptParts, chunks: &[Arc<RowChunk>], threads: usize) {
-        let known = kept.codes.len();
-        let companions = self.companions();
-        let Some((file, slots)) = companions.map(chunks.len()) else {
-            return;
-        };
-        let end = AtomicUsize::new(chunks.len());
-        let next = AtomicUsize::new(known);
-        together(threads, || {
-            loop {
-                let number = next.fetch_add(1, Ordering::Relaxed);
-                if number >= end.load(Ordering::Relaxed) {
-                    return;
-                }
-                if !companions.is_right(slots.bytes(), number, &chunks[number]) {
-                    end.fetch_min(number, Ordering::Relaxed);
-                }
+    /// Removes files of codes that failed a check, and makes these codes in memory.
+    fn replace_failed(&self, kept: &mut KeptParts, rows: &Mapping, chunks: &[Arc<RowChunk>], threads: usize) {
+        for first in (0..kept.codes.len()).step_by(FILE_CHUNKS) {
+            if !matches!(&kept.codes[first], ChunkCodes::File(file) if file.has_failed()) {
+                continue;
             }
-        });
-        let found = known..end.into_inner();
-        let (bytes, dim) = (slots.bytes().len() as u64, self.bound.dim);
-        let place = CodesPlace::File(Arc::new(slots));
-        Arc::make_mut(&mut kept.codes).extend(RowCodes::of_chunks(&place, found.clone(), slot_bytes(dim), dim));
-        kept.filed = (!found.is_empty()).then_some(Filed {
-            file,
-            bytes,
-            chunks: found,
-        });
+            let _ = remove_if_there(&*self.disk, &self.codes_path(first));
+            let numbers = first..first + FILE_CHUNKS;
+            let made = match chunks.get(numbers.clone()) {
+                Some(_) => self.make_all(&kept.marks, rows, chunks, numbers, threads),
+                None => Vec::new(),
+            };
+            let codes = Arc::make_mut(&mut kept.codes);
+            if made.len() < FILE_CHUNKS {
+                codes.truncate(first);
+                kept.last = None;
+                return;
+            }
+            for (codes, made) in codes[first..].iter_mut().zip(made) {
+                *codes = ChunkCodes::Memory(made);
+            }
+        }
     }
 
-    /// Brings some of the codes that still lie in the file into memory. A sweep over small pages is slower, and others can
-    /// write to a file.
-    fn bring_some(&self, kept: &mut KeptParts, rows: &Mapping, chunks: &[Arc<RowChunk>], threads: usize) {
-        let Some(filed) = kept.filed.take() else {
-            return;
+    /// The file of the codes of the chunks from one on.
+    fn codes_path(&self, first: usize) -> PathBuf {
+        let rows = first * CHUNK_ROWS..first * CHUNK_ROWS + FILE_ROWS;
+        self.layout.codes(&self.bound.name, self.bound.generation, rows)
+    }
+
+    /// Makes sure of the codes of all these chunks. They have no gaps: from the first chunk on that cannot be made, rows are scored from
+    /// their floats.
+    fn complete(&self, kept: &mut KeptParts, rows: &Mapping, chunks: &[Arc<RowChunk>], threads: usize) {
+        while kept.codes.len() < chunks.len() {
+            let known = kept.codes.len();
+            let first = known / FILE_CHUNKS * FILE_CHUNKS;
+            let end = chunks.len().min(first + FILE_CHUNKS);
+            let is_file = end == first + FILE_CHUNKS;
+            let open = || {
+                let file = CodesFile::open(&*self.disk, &self.codes_path(first), &self.bound, &chunks[first..end])?;
+                Some(vec![ChunkCodes::File(Arc::new(file)); FILE_CHUNKS])
+            };
+            if let Some(filed) = is_file.then(open).flatten() {
+                let codes = Arc::make_mut(&mut kept.codes);
+                codes.truncate(first);
+                codes.extend(filed);
+                kept.last = None;
+                continue;
+            }
+            let made = self.make_all(&kept.marks, rows, chunks, known..end, threads);
+            if made.len() < end - known {
+                return;
+            }
+            kept.last = None;
+            let codes = Arc::make_mut(&mut kept.codes);
+            codes.extend(made.into_iter().map(ChunkCodes::Memory));
+            if is_file
+                && self
+                    .write(&kept.marks, &codes[first..], &chunks[first..end], first)
+                    .is_ok()
+                && let Some(filed) = open()
+            {
+                codes.truncate(first);
+                codes.extend(filed);
+            }
+        }
+    }
+
+    /// Writes the codes of the chunks from `first` on, if each of their rows was checked and is right.
+    fn write(
+        &self,
+        marks: &[Arc<Marks>],
+        codes: &[ChunkCodes],
+        chunks: &[Arc<RowChunk>],
+        first: usize,
+    ) -> io::Result<()> {
+        let in_memory = |codes: &'_ ChunkCodes| match codes {
+            ChunkCodes::Memory(part) => Some(Arc::clone(part)),
+            ChunkCodes::File(_) => None,
         };
-        if !filed.file.length().is_ok_and(|length| length >= filed.bytes) {
-            // Somebody cut it: what is gone from a mapped file must not be touched.
-            Arc::make_mut(&mut kept.codes).truncate(filed.chunks.start);
-            return;
-        }
-        let Range { start, end } = filed.chunks;
-        // A search that began before others may know fewer chunks.
-        let until = (start + (end / MOST_STEPS).max(FEWEST_FILED))
-            .min(end)
-            .min(chunks.len());
-        let some = start..until.max(start);
-        let brought = self.bring(&kept.marks, rows, chunks, some, threads);
-        let rest = start + brought.len()..end;
-        for (codes, brought) in Arc::make_mut(&mut kept.codes)[start..].iter_mut().zip(brought) {
-            *codes = brought;
-        }
-        kept.filed = (!rest.is_empty()).then_some(Filed { chunks: rest, ..filed });
+        let parts: Option<Vec<_>> = codes.iter().map(in_memory).collect();
+        let marks = &marks[first..first + FILE_CHUNKS];
+        let places = marks
+            .iter()
+            .flat_map(|marks| (0..CHUNK_ROWS).map(|place| marks.sum(place)));
+        let sums: Option<Vec<u64>> = places.collect();
+        let is_good = marks.iter().all(|marks| marks.failed().next().is_none());
+        let (Some(parts), Some(sums)) = (parts, sums.filter(|_| is_good)) else {
+            return Err(io::ErrorKind::InvalidData.into());
+        };
+        let parts: Vec<&MemoryPart> = parts.iter().map(|part| &**part).collect();
+        let place = (&*self.disk, &self.layout, &*self.codes_path(first));
+        CodesFile::write(place, &self.bound, chunks, &parts, &sums)
     }
 
-    /// Reads or makes the codes of some chunks. They have no gaps: from the first chunk on that cannot be made, rows are
-    /// scored from their floats.
-    fn bring(
+    /// The codes of some chunks, as far as there is memory.
+    fn make_all(
         &self,
         marks: &[Arc<Marks>],
         rows: &Mapping,
         chunks: &[Arc<RowChunk>],
         numbers: Range<usize>,
         threads: usize,
-    ) -> Vec<RowCodes> {
-        let dim = self.bound.dim;
-        let each = codes_bytes(dim);
-        let companions = self.companions();
-        let Ok(mut room) = AlignedBytes::new(numbers.len() * each) else {
-            return Vec::new();
-        };
-        let end = AtomicUsize::new(numbers.end);
-        let places = Mutex::new(numbers.clone().zip(room.bytes_mut().chunks_exact_mut(each)));
-        together(threads.min(numbers.len()), || {
+    ) -> Vec<Arc<MemoryPart>> {
+        let next = AtomicUsize::new(numbers.start);
+        let made = together(threads.min(numbers.len()), || {
+            let mut made = Vec::new();
             loop {
-                let next = places.lock().unwrap_or_else(PoisonError::into_inner).next();
-                let Some((number, codes)) = next.filter(|(number, _)| *number < end.load(Ordering::Relaxed)) else {
-                    return;
-                };
-                let chunk = &chunks[number];
-                if companions.read(number, chunk, codes) {
-                    continue;
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                if number >= numbers.end {
+                    return made;
                 }
-                match self.make(&marks[number], rows.bytes(), number, chunk, 0..CHUNK_ROWS, codes) {
-                    Some(true) => companions.keep(number, chunk, codes),
-                    Some(false) => {}
-                    None => {
-                        end.fetch_min(number, Ordering::Relaxed);
-                    }
+                let groups = CHUNK_ROWS / GROUP_ROWS;
+                if let Some(part) = self.make(&marks[number], rows.bytes(), (number, &chunks[number]), None, groups) {
+                    made.push((number, Arc::new(part)));
                 }
             }
         });
-        let made = end.into_inner() - numbers.start;
-        RowCodes::of_chunks(&CodesPlace::Memory(Arc::new(room)), 0..made, each, dim).collect()
-    }
-
-    fn companions(&self) -> Companions<'_> {
-        Companions::new(&*self.disk, &self.layout, &self.bound)
+        let mut made: Vec<_> = made.into_iter().flatten().collect();
+        made.sort_unstable_by_key(|(number, _)| *number);
+        let in_order = numbers.zip(made).take_while(|(wanted, (number, _))| wanted == number);
+        in_order.map(|(_, (_, part))| part).collect()
     }
 
     /// Goes on with the codes of a chunk that is not whole yet, when it has grown by enough to be worth it.
     fn complete_last(&self, kept: &mut KeptParts, rows: &Mapping, chunks: &[Arc<RowChunk>], count: usize) {
         let number = count / CHUNK_ROWS;
-        let before = kept.last.as_ref().filter(|last| last.number == number);
-        let before: &[u8] = before.map_or(&[], |last| last.codes.bytes());
-        let each = group_bytes(self.bound.dim);
-        let (old, new) = (before.len() / each, count % CHUNK_ROWS / GROUP_ROWS);
+        let before = kept.last.as_deref();
+        let (old, new) = (before.map_or(0, MemoryPart::groups), count % CHUNK_ROWS / GROUP_ROWS);
         if new < old + GROWN_GROUPS || kept.codes.len() != number {
             return;
         }
-        let Ok(mut room) = AlignedBytes::new(new * each) else {
-            return;
-        };
-        let (known, fresh) = room.bytes_mut().split_at_mut(before.len());
-        known.copy_from_slice(before);
-        let places = old * GROUP_ROWS..new * GROUP_ROWS;
-        if self
-            .make(
-                &kept.marks[number],
-                rows.bytes(),
-                number,
-                &chunks[number],
-                places,
-                fresh,
-            )
-            .is_some()
-        {
-            let codes = RowCodes::of_part(room);
-            kept.last = Some(Last { number, codes });
+        let chunk = (number, &*chunks[number]);
+        if let Some(part) = self.make(&kept.marks[number], rows.bytes(), chunk, before, new) {
+            kept.last = Some(Arc::new(part));
         }
     }
 
-    /// The codes of the chunk that so many rows end in. Others may have seen more of it, and be done with it.
-    fn last_codes(&self, kept: &KeptParts, count: usize) -> Option<RowCodes> {
-        let number = count / CHUNK_ROWS;
-        let last = kept.last.as_ref().filter(|last| last.number == number);
-        let last = last.filter(|_| kept.codes.len() == number).map(|last| &last.codes);
-        let codes = kept.codes.get(number).or(last)?;
-        let there = count % CHUNK_ROWS / GROUP_ROWS * group_bytes(self.bound.dim);
-        Some(codes.first(there))
-    }
-
-    /// Puts chunks that came one by one into one room: small rooms have small pages.
-    fn gather(&self, kept: &mut KeptParts) {
-        let dim = self.bound.dim;
-        let first = kept.codes.len() - kept.single;
-        let Ok(mut room) = AlignedBytes::new(kept.single * codes_bytes(dim)) else {
-            // They stay where they are.
-            kept.single = 0;
-            return;
-        };
-        for (place, codes) in room
-            .bytes_mut()
-            .chunks_exact_mut(codes_bytes(dim))
-            .zip(&kept.codes[first..])
-        {
-            place.copy_from_slice(codes.bytes());
-        }
-        let place = CodesPlace::Memory(Arc::new(room));
-        let codes = Arc::make_mut(&mut kept.codes);
-        codes.truncate(first);
-        codes.extend(RowCodes::of_chunks(&place, 0..kept.single, codes_bytes(dim), dim));
-        kept.single = 0;
-    }
-
-    /// Makes the codes of rows of a chunk, checking each of them; whether all are good, and the codes worth keeping.
+    /// Makes the codes of the first groups of a chunk, some of which were made before, and checks each row.
     fn make(
         &self,
         marks: &Marks,
         rows: &[u8],
-        number: usize,
-        chunk: &RowChunk,
-        places: Range<usize>,
-        codes: &mut [u8],
-    ) -> Option<bool> {
+        (number, chunk): (usize, &RowChunk),
+        before: Option<&MemoryPart>,
+        groups: usize,
+    ) -> Option<MemoryPart> {
         let dim = self.bound.dim;
         let first = number * CHUNK_ROWS;
-        let are_right = are_rows(
-            rows,
-            (first + places.start) as u32,
-            &self.bound,
-            &chunk.digests[places.clone()],
-        );
-        let mut is_good = true;
+        let places = before.map_or(0, MemoryPart::groups) * GROUP_ROWS..groups * GROUP_ROWS;
+        let start = (first + places.start) as u32;
+        let are_right = are_rows(rows, start, &self.bound, &chunk.digests[places.clone()]);
         for (place, is_right) in places.clone().zip(are_right) {
             // What no group names is nobody's, and no damage.
-            is_good &= marks.admit(place, || is_right || chunk.owners[place] == NONE);
+            if marks.admit(place, || is_right || chunk.owners[place] == NONE)
+                && let Some(bytes) = row_bytes(rows, (first + place) as u32, &self.bound)
+            {
+                marks.keep_sum(place, xxh3_64(bytes));
+            }
         }
-        let bytes = rows.get((first + places.start) * 4 * dim..(first + places.end) * 4 * dim)?;
+        let bytes = rows.get(first * 4 * dim..(first + groups * GROUP_ROWS) * 4 * dim)?;
         let floats = bytemuck::try_cast_slice(bytes).ok()?;
-        encode_groups(VectorRows::packed(floats, dim).ok()?, 0, codes, Cpu::best()).ok()?;
-        Some(is_good)
+        MemoryPart::of(VectorRows::packed(floats, dim).ok()?, groups, before, Cpu::best()).ok()
     }
 }
 
@@ -431,6 +441,8 @@ const WORDS: usize = CHUNK_ROWS / 64;
 pub struct Marks {
     good: [AtomicU64; WORDS],
     bad: [AtomicU64; WORDS],
+    /// The XXH3 of rows whose SHA-256 was checked; zero if none was.
+    sums: OnceLock<Box<[AtomicU64]>>,
     /// How often a row of the space failed: mostly never, and then nobody needs to look at every chunk.
     failures: Arc<AtomicUsize>,
 }
@@ -468,6 +480,20 @@ impl Marks {
     pub fn fail(&self, place: usize) {
         self.bad[place / 64].fetch_or(1 << (place % 64), Ordering::Relaxed);
         self.failures.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The XXH3 that a row had when its SHA-256 was checked.
+    pub fn sum(&self, place: usize) -> Option<u64> {
+        let sum = self.sums.get()?[place].load(Ordering::Relaxed);
+        (sum != 0).then_some(sum)
+    }
+
+    /// Keeps it.
+    pub fn keep_sum(&self, place: usize, sum: u64) {
+        let sums = self
+            .sums
+            .get_or_init(|| (0..CHUNK_ROWS).map(|_| AtomicU64::new(0)).collect());
+        sums[place].store(sum, Ordering::Relaxed);
     }
 
     /// The places of rows that failed.

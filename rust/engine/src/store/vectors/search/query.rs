@@ -1,9 +1,10 @@
 //! Finds the records that are nearest to a vector, alone or among those that words and tokens find.
 //!
-//! A search holds the store only at its beginning and at its end. A row is scored only after its digest was checked,
-//! once, and checked again if it was found, or if its score is not what its companion allows: somebody may have touched
-//! the file since. If a check fails, the search runs again without the row, which may have ruled out others. If the row
-//! is right, its companion is wrong, and the search runs again on floats alone.
+//! A search holds the store only at its beginning and at its end. A row is scored only after it was checked once: by its SHA-256, or by the
+//! XXH3 that it had when that was checked. It is checked again if it was found: the file may have changed since. If a check fails, the
+//! search runs again without the row, which may have excluded others. If the score of a row is not what its codes allow, its SHA-256
+//! is checked; if the row is right, its codes are wrong and their file is dropped. The search runs again then, as it does if a page of a file
+//! of codes fails its check.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,8 +15,7 @@ use crate::store::history::lines::LiveLog;
 use crate::store::vectors::known::{KnownSpaces, Vectors};
 use crate::store::vectors::records::format::Bound;
 use crate::store::vectors::records::index::{CHUNK_ROWS, RowChunk, RowIndex};
-use crate::store::vectors::rows::check::{is_row, row_bytes};
-use crate::store::vectors::rows::companions::CHUNK_GROUPS;
+use crate::store::vectors::rows::check::row_bytes;
 use crate::store::vectors::rows::filter::{FEW_SEEN, RowFilter};
 use crate::store::vectors::rows::space_cache::{Ready, SpaceCache};
 use chronolog::error::{At, Error, Result};
@@ -24,7 +24,9 @@ use chronomemory_search::score::Coded;
 use chronomemory_search::text;
 use chronomemory_search::vector::score::Scorer;
 use chronomemory_search::vector::tokens::TokenQuery;
-use chronomemory_search::vector::{Cpu, Gate, Groups, RowDoubt, RowHit, RowSearch, TokenQuestion, VectorRows, search};
+use chronomemory_search::vector::{
+    CodePart, Codes, Cpu, Gate, RowDoubt, RowHit, RowSearch, TokenQuestion, VectorRows, search,
+};
 use chronomemory_state::condition::Condition;
 use chronomemory_state::state::{Changes, Query, State, Watermark, unspelled};
 
@@ -172,7 +174,7 @@ impl VectorSearch {
             return Err(Error::must("vector", "be finite in all components", odd));
         }
         let path = self.cache.rows_path();
-        let ready = self.ready().at(&path)?;
+        let mut ready = self.ready().at(&path)?;
         let mut failed = ready.failed();
         let mut by_floats = false;
         loop {
@@ -183,11 +185,14 @@ impl VectorSearch {
                 self.check_again(&ready, hit.row);
             }
             let now = ready.failed();
-            by_floats |= is_misled.into_inner();
-            if now.len() == failed.len() && (codes.is_empty() || !by_floats) {
+            let (is_misled, has_failed) = (is_misled.into_inner(), ready.has_failed_files());
+            if !is_misled && !has_failed && now.len() == failed.len() {
                 return Ok(found);
             }
-            failed = now;
+            // Codes that were made anew and mislead as well are not asked again.
+            by_floats |= is_misled && !has_failed;
+            ready = self.ready().at(&path)?;
+            failed = ready.failed();
         }
     }
 
@@ -198,13 +203,7 @@ impl VectorSearch {
 
     /// Whether a row is still what the log says.
     pub(in crate::store) fn check_again(&self, ready: &Ready, row: u32) -> bool {
-        let (number, place) = (row as usize / CHUNK_ROWS, row as usize % CHUNK_ROWS);
-        let digest = &self.chunks[number].digests[place];
-        let is_good = is_row(ready.rows.bytes(), row, &self.cache.bound, digest);
-        if !is_good {
-            ready.marks[number].fail(place);
-        }
-        is_good
+        ready.check_again(&self.cache.bound, &self.chunks, row)
     }
 
     /// The rows, mapped, and what is known of them.
@@ -215,7 +214,7 @@ impl VectorSearch {
     fn search(
         &self,
         ready: &Ready,
-        codes: &[&[u8]],
+        codes: &[CodePart<'_>],
         queries: &[f32],
         failed: &RoaringBitmap,
         is_misled: &AtomicBool,
@@ -225,23 +224,19 @@ impl VectorSearch {
         let bytes = &ready.rows.bytes()[..ready.count * 4 * bound.dim];
         let floats = floats(bytes).map_err(|fault| Error::argument("rows", fault))?;
         let rows = VectorRows::new(floats, bound.dim, bound.dim, ready.count).map_err(misfit)?;
-        let companion = Groups::in_chunks(codes, CHUNK_GROUPS, bound.dim).map_err(misfit)?;
+        let codes = Codes::new(codes, bound.dim).map_err(misfit)?;
         let queries = VectorRows::packed(queries, bound.dim).map_err(misfit)?;
-        let admit = |row: u32| {
-            let (number, place) = (row as usize / CHUNK_ROWS, row as usize % CHUNK_ROWS);
-            let check = || is_row(bytes, row, bound, &self.chunks[number].digests[place]);
-            ready.marks[number].admit(place, check)
-        };
+        let admit = |row: u32| ready.admits(bound, &self.chunks, row);
         let doubt = |row: u32| {
-            if self.check_again(ready, row) {
+            if ready.doubt(bound, &self.chunks, row) {
                 is_misled.store(true, Ordering::Relaxed);
             }
         };
         let less;
         let (filter, masks) = if failed.is_empty() {
             // Without codes there is nothing to mask, and masks are kept.
-            let is_masked = !self.filter.is_all && !codes.is_empty();
-            let masks = is_masked.then(|| self.filter.masks(companion.count()));
+            let is_masked = !self.filter.is_all && codes.count() > 0;
+            let masks = is_masked.then(|| self.filter.masks(codes.count()));
             ((!self.filter.is_all).then_some(&self.filter.rows), masks)
         } else {
             less = &self.filter.rows - failed;
@@ -257,7 +252,7 @@ impl VectorSearch {
             threads: self.threads,
             cpu: Cpu::best(),
         };
-        search(rows, companion, queries, &asked).map_err(misfit)
+        search(rows, codes, queries, &asked).map_err(misfit)
     }
 }
 
@@ -426,10 +421,7 @@ impl Nearby {
         if !living.rows.contains(row) || row as usize >= ready.count {
             return None;
         }
-        let bound = &search.cache.bound;
-        let (number, place) = (row as usize / CHUNK_ROWS, row as usize % CHUNK_ROWS);
-        let check = || is_row(ready.rows.bytes(), row, bound, &search.chunks[number].digests[place]);
-        ready.marks[number].admit(place, check).then_some(row)
+        ready.admits(&search.cache.bound, &search.chunks, row).then_some(row)
     }
 
     /// Whether the row of a record is still what the log says.
