@@ -63,7 +63,7 @@ fn answers_are_those_of_brute_force() {
     let mut numbers = Numbers(13);
     for dim in DIMS {
         for kind in KINDS {
-            let data = rows(kind, 200, dim, &mut numbers);
+            let data = rows(kind, 300, dim, &mut numbers);
             let matrix = VectorRows::packed(&data, dim).expect("rows");
             let codes = codes(matrix);
             for batch in [1, 3, 6, 17] {

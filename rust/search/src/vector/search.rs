@@ -23,6 +23,8 @@ const PIECE_GROUPS: usize = 64;
 const BYTES_PER_THREAD: usize = 2 * 1024 * 1024;
 /// A thread begins with short runs: until there is a bar, everything survives.
 const FIRST_RUN_GROUPS: usize = 4;
+/// So few rows are scored in less time than the codes of a query take.
+const FEW_ROWS: usize = 256;
 /// From so many queries on, a product of codes costs much less than one of floats even when both are in the cache.
 const MANY_QUERIES: usize = 8;
 
@@ -88,7 +90,12 @@ pub fn search(
     if search.k == 0 || rows.count() == 0 || search.min_score.is_some_and(f32::is_nan) {
         return Ok(answers);
     }
-    let queries = BoundedQuery::all(queries, search.cpu);
+    let groups = match rows.count() as usize {
+        ..=FEW_ROWS => 0,
+        count => codes.count().min(count / GROUP_ROWS),
+    };
+    let each = (0..queries.count()).map(|row| BoundedQuery::new(queries.row(row), groups > 0, search.cpu));
+    let queries: Vec<_> = each.collect();
     let (numbers, directed): (Vec<_>, Vec<_>) = queries.iter().enumerate().filter(|(_, q)| q.has_direction()).unzip();
     let hunt = RunningSearch {
         rows,
@@ -97,7 +104,7 @@ pub fn search(
             gate: search.gate,
             doubt: search.doubt,
         },
-        groups: codes.count().min(rows.count() as usize / GROUP_ROWS),
+        groups,
         codes,
         search,
         least,
@@ -404,8 +411,9 @@ pub(super) struct BoundedQuery {
 }
 
 impl BoundedQuery {
-    fn new(query: &[f32], cpu: Cpu) -> Self {
-        let QueryCodes { codes, scale, residual } = QueryCodes::of(query);
+    fn new(query: &[f32], is_coded: bool, cpu: Cpu) -> Self {
+        let coded = is_coded.then(|| QueryCodes::of(query));
+        let QueryCodes { codes, scale, residual } = coded.unwrap_or_default();
         let rounded = 2f64.powi(-22) + query.len() as f64 * 2f64.powi(-52);
         let square: i32 = codes.iter().map(|&code| i32::from(code) * i32::from(code)).sum();
         let fours = codes.as_chunks::<4>().0;
@@ -423,12 +431,6 @@ impl BoundedQuery {
             halves: [half(0), half(1)],
             sum: codes.iter().map(|&code| i32::from(code)).sum(),
         }
-    }
-
-    /// Prepares each row of a matrix as a query.
-    pub(super) fn all(queries: VectorRows<'_>, cpu: Cpu) -> Vec<Self> {
-        let each = (0..queries.count()).map(|row| queries.row(row));
-        each.map(|query| Self::new(query, cpu)).collect()
     }
 
     /// Whether it points anywhere.
