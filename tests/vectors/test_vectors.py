@@ -294,9 +294,7 @@ class TestDamage:
             asked = rows[:40] + np.float32(0.5)
             before = store.vectors.nearest(asked, k=9)
         folder = tmp_path / ".chronomemory" / "index" / "vectors"
-        path, other = (
-            folder / f"default.0.{n}-{n + FILE_ROWS}.codes" for n in (0, FILE_ROWS)
-        )
+        path, other = (folder / f"default.0.{n}-{n + FILE_ROWS}.codes" for n in (0, FILE_ROWS))
         whole = path.read_bytes()
         if harm == "gone":
             path.unlink()
@@ -306,7 +304,9 @@ class TestDamage:
             path.write_bytes(whole[: len(whole) // 2 if harm == "short" else 0])
         else:
             length = len(whole)
-            flip(path, {"first": 100, "high": length // 2, "low": length * 4 // 5, "footer": length - 60}[harm])
+            flip(
+                path, {"first": 100, "high": length // 2, "low": length * 4 // 5, "footer": length - 60}[harm]
+            )
         with ChronoStore(tmp_path) as store:
             assert store.vectors.nearest(asked, k=9) == before
             assert store.vectors.nearest(asked, k=9) == before
@@ -345,7 +345,7 @@ class TestDamage:
     def test_an_erasure_removes_codes(self, tmp_path: Path) -> None:
         folder = tmp_path / ".chronomemory" / "index" / "vectors"
         with ChronoStore(tmp_path) as store:
-            ids, rows = fill(store, FILE_ROWS + 20)
+            _, rows = fill(store, FILE_ROWS + 20)
             before = store.vectors.nearest(rows[3], k=9)
             assert list(folder.iterdir())
             store.erase(ids=["R7"], reason="asked")
