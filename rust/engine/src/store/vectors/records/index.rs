@@ -16,7 +16,7 @@ use chronolog::event::faces::VECTORS;
 use chronolog::ordered::in_order;
 use chronomemory_state::state::{State, Watermark};
 
-/// So many rows are looked after together: they share a companion, and what is known of their digests.
+/// So many rows are looked after together: they share codes, and what is known of their digests.
 pub const CHUNK_ROWS: usize = 1024;
 /// So many groups a thread reads before it hands them over.
 const PIECE_GROUPS: usize = 16;
