@@ -106,6 +106,10 @@ impl Survivor {
 /// Plain loops over indices, here and in what is called: adapters of iterators are not inlined reliably into code for
 /// other instructions than their own.
 #[inline(always)]
+#[expect(
+    clippy::neg_cmp_op_on_partial_ord,
+    reason = "a bound that is no number excludes nothing"
+)]
 pub(super) fn sweep<D: Dots, const W: usize>(way: D, run: &SweepRun<'_, W>, found: &mut Vec<Survivor>) {
     let mut dots = [[0; GROUP_ROWS]; W];
     for index in run.from..run.to {
@@ -141,8 +145,8 @@ pub(super) fn sweep<D: Dots, const W: usize>(way: D, run: &SweepRun<'_, W>, foun
                 }
                 if passed != 0 {
                     let mut rows = 0;
-                    for row in 0..GROUP_ROWS {
-                        rows |= u16::from(!(uppers[row] < floor.least)) << row;
+                    for (row, upper) in uppers.iter().enumerate() {
+                        rows |= u16::from(!(*upper < floor.least)) << row;
                     }
                     rows &= mask;
                     if rows != 0 && floor.least < f32::INFINITY {

@@ -15,7 +15,7 @@ use super::rows::filter::Filters;
 use super::rows::space_cache::SpaceCache;
 use chronolog::disk::Access;
 use chronolog::error::{At, Error, Result};
-use chronolog::layout::{codes_of, is_codes_draft, is_old_codes, is_rows_file};
+use chronolog::layout::{Shape, codes_of, is_codes_draft, is_old_codes, is_rows_file};
 use chronolog::log::Site;
 use chronolog::log::files::{copy_range, is_folder, is_ours};
 use chronomemory_state::state::State;
@@ -110,9 +110,8 @@ impl Vectors {
     pub fn unnamed_rows(&self, state: &State) -> Result<Vec<PathBuf>> {
         let mut found = Vec::new();
         let (rows, codes) = (self.site.layout.vectors(), self.site.layout.codes_folder());
-        let is_codes = |name: &str| codes_of(name).is_some() || is_codes_draft(name) || is_old_codes(name);
-        let shapes: [(PathBuf, &dyn Fn(&str) -> bool); 2] = [(rows, &is_rows_file), (codes, &is_codes)];
-        for (folder, is_shaped) in shapes {
+        let is_codes: Shape = |name| codes_of(name).is_some() || is_codes_draft(name) || is_old_codes(name);
+        for (folder, is_shaped) in [(rows, is_rows_file as Shape), (codes, is_codes)] {
             if !is_folder(&*self.site.disk, &folder) {
                 continue;
             }
