@@ -59,6 +59,8 @@ fn histories(disk: &CrashDisk) -> Vec<Vec<Vec<u8>>> {
 fn files(disk: &CrashDisk, folder: &str) -> Vec<PathBuf> {
     let folder = layout().inside(folder);
     let mut names = disk.list(&folder).expect("a list");
+    // Beside the indexes of archives lie the segments.
+    names.retain(|name| name != "state");
     // Archives are named by their first seq.
     names.sort_by_key(|name| name.split('-').next().and_then(|n| n.parse::<u64>().ok()));
     names.into_iter().map(|name| folder.join(name)).collect()

@@ -99,6 +99,10 @@ pub struct Sealing {
 impl Sealing {
     /// The same documents, sealed; `None` if the file of the sealed part failed a check.
     pub fn run(self) -> Option<TextIndex> {
+        self.sealed.check_slots();
+        if self.sealed.has_failed() {
+            return None;
+        }
         let parts = [
             JoinedPart {
                 columns: &self.sealed.columns,

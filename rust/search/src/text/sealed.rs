@@ -253,6 +253,16 @@ impl Sealed {
         !self.gone.is_empty()
     }
 
+    /// Marks the file as failed if a document names a record beyond those that it lists.
+    pub fn check_slots(&self) {
+        let is_known = |slot: u32| slot == NOWHERE || (slot as usize) < self.docs.len();
+        if let Some(file) = &self.file
+            && !(0..self.len()).all(|doc| is_known(self.columns.slots.get(doc)))
+        {
+            file.container.fail();
+        }
+    }
+
     /// Whether a check of the file failed: nothing that was read is to be used then.
     pub fn has_failed(&self) -> bool {
         self.file.as_ref().is_some_and(|file| file.container.has_failed())
