@@ -214,7 +214,7 @@ impl Layout {
         self.indexes().join("state")
     }
 
-    /// One of them: its events and the hash of the last one.
+    /// The rows of one of them: its events and the hash of the last one. Files of other families differ in the extension.
     pub fn segment(&self, from: u32, to: u32, head: &str) -> PathBuf {
         let short = head.get(..SHORT_DIGITS).unwrap_or(head);
         self.segments().join(format!("{from}-{to}-{short}.rows"))
@@ -533,12 +533,17 @@ pub fn is_segment_draft(name: &str) -> bool {
     finished(name).is_some_and(|name| segment_range(&format!("{name}.rows")).is_some())
 }
 
-/// The events of a segment of this name: the first, and the one after the last.
+/// The extensions of the files of a segment: its rows, and what is computed from them.
+pub const SEGMENT_FAMILIES: [&str; 3] = ["rows", "keys", "blocks"];
+
+/// The events of the segment that a file of this name is of: the first, and the one after the last.
 pub fn segment_range(name: &str) -> Option<(u32, u32)> {
-    let mut parts = name.strip_suffix(".rows")?.split('-');
+    let (name, family) = name.split_once('.')?;
+    let mut parts = name.split('-');
     let (from, to, head) = (parts.next()?, parts.next()?, parts.next()?);
     let is_whole = is_number(from) && is_number(to) && is_digest(head, SHORT_DIGITS) && parts.next().is_none();
-    is_whole.then_some((from.parse().ok()?, to.parse().ok()?))
+    let is_ours = is_whole && SEGMENT_FAMILIES.contains(&family);
+    is_ours.then_some((from.parse().ok()?, to.parse().ok()?))
 }
 
 #[cfg(test)]
@@ -657,6 +662,17 @@ mod tests {
         }
         assert_eq!(text_index_seq("17-0123456789abcdef.text"), Some(17));
         assert_eq!(text_index_seq("17-notes.text"), None);
+        for family in SEGMENT_FAMILIES {
+            assert_eq!(segment_range(&format!("0-17-0123456789abcdef.{family}")), Some((0, 17)));
+        }
+        for other in [
+            "0-17-0123456789abcdef",
+            "0-17-0123456789abcdef.notes",
+            "0-17-0123456789abcdef.rows.keys",
+        ] {
+            assert_eq!(segment_range(other), None, "{other}");
+        }
+        assert!(is_segment_draft("0-17-0123456789abcdef.tmp") && !is_segment_draft("0-17-0123456789abcdef.keys.tmp"));
         assert!(is_text_draft("17-0123456789abcdef.tmp") && !is_text_draft("17-notes.tmp"));
     }
 }

@@ -123,6 +123,7 @@ impl Store {
         let open = OpenLog::reading(file, walk, origin).at(&path)?.anchored(anchored);
         self.log.read_anew(Some(open), report);
         self.state = loader.state.unwrap_or_default();
+        self.keep_families();
         let is_sealed = self.state.sealed().is_some();
         let is_read = !is_sealed && self.options.checking != Checking::Quick;
         self.verified = VerifiedChain {

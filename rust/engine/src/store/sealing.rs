@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 
 use super::Store;
-use super::files::segments::SegmentFolder;
+use super::files::segments::{FamilyFiles, SegmentFolder};
 use super::history::lines::is_whole;
 use super::shared::Shared;
 use crate::options::Checking;
@@ -155,6 +155,7 @@ impl Store {
             // A store that was opened with `Full` does not trust what it did not write.
             if self.options.checking != Checking::Full {
                 self.state.adopt(on_disk);
+                self.keep_families();
             }
             if rest <= least {
                 return Ok(None);
@@ -200,6 +201,19 @@ impl Store {
         let is_same_log = self.log.open().is_some_and(|log| log.identity == work.identity);
         if is_same_log && self.state.changes().state_id().is(&work.state_id) {
             self.state.adopt(work.sealed);
+            self.keep_families();
+        }
+    }
+
+    /// Lets what is computed from segments be kept beside them. A store that was opened with `Full` does not read what others kept.
+    pub(in crate::store) fn keep_families(&self) {
+        if let (Some(sealed), Some(log)) = (self.state.sealed(), self.log.open())
+            && self.options.checking != Checking::Full
+        {
+            sealed.sources().keep_families(Arc::new(FamilyFiles {
+                site: Arc::clone(&self.site),
+                log: log.identity,
+            }));
         }
     }
 

@@ -9,6 +9,7 @@
 mod build;
 mod column;
 mod container;
+mod family;
 mod ids;
 mod read;
 mod window;
@@ -16,6 +17,7 @@ mod window;
 pub use build::{ClassName, EventRow, Head, Rows, ScopeName, SegmentDraft, SegmentRow, merge, write};
 pub use column::{Column, JoinedNames};
 pub use container::{Container, ContainerWriter, SectionId};
+pub use family::{ChoosePurpose, Family, FamilyFile, FamilyFolder, origin_in};
 pub use read::{Sealed, Segment, Sources, seed_of};
 
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 use std::ops::Range;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use chronolog::disk::{DiskFile, Mapping};
 use chronolog::event::salt;
@@ -13,6 +13,7 @@ use roaring::RoaringBitmap;
 
 use super::build::{ClassName, EventRow, Head, ScopeName, SegmentRow};
 use super::container::Container;
+use super::family::{FamilyFolder, OpenFamilies};
 use super::window::{self, FileNumber};
 use super::{LOCATOR_BYTES, Locator, NEVER, NO_EVENT, SEVERAL, Source, check_of, id_hash, ids, section};
 
@@ -27,6 +28,7 @@ pub struct Segment {
     rows: u32,
     replaced: u32,
     sections: Sections,
+    pub(super) families: OpenFamilies,
 }
 
 /// Where the sections lie that are read by row or event.
@@ -100,12 +102,17 @@ impl Segment {
             file,
             head,
             sections,
+            families: OpenFamilies::default(),
         })
     }
 
     /// What it says about itself.
     pub fn head(&self) -> &Head {
         &self.head
+    }
+
+    pub(super) fn fail(&self) {
+        self.file.fail();
     }
 
     /// How many rows it has.
@@ -402,13 +409,24 @@ pub struct Sources {
     log: Arc<dyn DiskFile>,
     base: Option<Arc<dyn DiskFile>>,
     numbers: [FileNumber; 2],
+    folder: Arc<OnceLock<Arc<dyn FamilyFolder>>>,
 }
 
 impl Sources {
     /// The live log, and the base if the log has one.
     pub fn new(log: Arc<dyn DiskFile>, base: Option<Arc<dyn DiskFile>>) -> Self {
         let numbers = [FileNumber::new(), FileNumber::new()];
-        Self { log, base, numbers }
+        Self {
+            log,
+            base,
+            numbers,
+            folder: Arc::default(),
+        }
+    }
+
+    /// Sets where family files are kept; without it they are made in memory.
+    pub fn keep_families(&self, folder: Arc<dyn FamilyFolder>) {
+        let _ = self.folder.set(folder);
     }
 
     /// The live log.
@@ -474,6 +492,10 @@ impl Sealed {
     /// The files that hold canonical bytes.
     pub fn sources(&self) -> &Sources {
         &self.sources
+    }
+
+    pub(super) fn folder(&self) -> Option<&dyn FamilyFolder> {
+        self.sources.folder.get().map(|folder| &**folder)
     }
 
     /// The mark that a failed check sets.

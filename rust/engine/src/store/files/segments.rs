@@ -9,19 +9,22 @@ use std::time::Duration;
 
 use chronolog::damage::{Damage, DamageKind};
 use chronolog::digest::Hex;
-use chronolog::disk::{Access, Disk, DiskFile, Identity};
+use chronolog::disk::{Access, Disk, DiskFile, Identity, Mapping};
 use chronolog::event::line::{Event, Trust};
 use chronolog::hint::{line_before, origin_hash};
 use chronolog::layout::{Layout, index_name, is_segment_draft, segment_range};
+use chronolog::log::Site;
 use chronolog::log::files::{is_ours, remove_ours};
 use chronolog::origin::Origin;
 use chronolog::verify::{Walk, finding};
 use chronolog::wal::reader::Reading;
-use chronomemory_state::segment::{self, Sealed, Segment, Sources};
+use chronomemory_state::segment::{self, Family, FamilyFolder, Sealed, Segment, Sources, origin_in};
 use chronomemory_state::state::State;
 
 use crate::store::load::loader::Loader;
 
+/// What is computed from the rows of segments and kept beside them.
+const FAMILIES: [&Family; 0] = [];
 /// So many neighbours of one size become one.
 const MERGED_AT_ONCE: usize = 8;
 /// Segments of up to so many events are of the smallest size; each further size is eight times as large.
@@ -90,7 +93,7 @@ impl SegmentFolder<'_> {
     fn chain(&self, origin: &[u8; 32], failed: &Arc<AtomicBool>) -> Vec<Arc<Segment>> {
         let folder = self.layout.segments();
         let mut names = self.disk.list(&folder).unwrap_or_default();
-        names.retain(|name| segment_range(name).is_some());
+        names.retain(|name| name.ends_with(".rows") && segment_range(name).is_some());
         names.sort_by_key(|name| Reverse(segment_range(name)));
         let mut segments: Vec<Arc<Segment>> = Vec::new();
         loop {
@@ -125,15 +128,8 @@ impl SegmentFolder<'_> {
         is_only_log: bool,
         write: impl FnOnce(Arc<dyn DiskFile>, &Sources) -> io::Result<()>,
     ) -> io::Result<Option<Arc<Sealed>>> {
-        let folder = self.layout.segments();
-        self.disk.create_dir(&folder)?;
-        let lock = self.disk.lock_file(&self.layout.segment_lock())?;
-        if !lock.acquire(Duration::ZERO)? {
-            return Ok(None);
-        }
-        let sealed = self.seal_locked(head, before, log, is_only_log, write);
-        let _ = lock.release();
-        sealed
+        let seal = || self.seal_locked(head, before, log, is_only_log, write);
+        Ok(with_segment_lock(self.disk, self.layout, seal)?.flatten())
     }
 
     fn seal_locked(
@@ -144,14 +140,13 @@ impl SegmentFolder<'_> {
         is_only_log: bool,
         write: impl FnOnce(Arc<dyn DiskFile>, &Sources) -> io::Result<()>,
     ) -> io::Result<Option<Arc<Sealed>>> {
-        remove_drafts(self.disk, self.layout)?;
         let Some(sources) = before.map(|before| before.sources().clone()).or_else(|| self.sources()) else {
             return Ok(None);
         };
         let failed = before.map_or_else(Arc::default, |before| Arc::clone(before.mark()));
         let mut segments = before.map_or_else(Vec::new, |before| before.segments().to_vec());
-        let path = self.path_of(head);
-        if !self.put(&path, log, |file| write(file, &sources))? {
+        let path = path_of(self.layout, head);
+        if !put(self.disk, self.layout, &path, log, |file| write(file, &sources))? {
             return Ok(None);
         }
         let Some(new) = open_segment(self.disk, &path, &failed) else {
@@ -161,11 +156,15 @@ impl SegmentFolder<'_> {
         let mut sealed = Sealed::of(segments, sources, failed);
         while let Some(first) = mergeable(sealed.segments()) {
             let parts = first..sealed.segments().len();
-            let path = self.path_of(&segment::Head {
-                from: sealed.segments()[first].head().from,
-                ..sealed.segments()[parts.end - 1].head().clone()
-            });
-            if !self.put(&path, log, |file| segment::merge(file, &sealed, parts.clone()))? {
+            let path = path_of(
+                self.layout,
+                &segment::Head {
+                    from: sealed.segments()[first].head().from,
+                    ..sealed.segments()[parts.end - 1].head().clone()
+                },
+            );
+            let write = |file| segment::merge(file, &sealed, parts.clone());
+            if !put(self.disk, self.layout, &path, log, write)? {
                 break;
             }
             let Some(new) = open_segment(self.disk, &path, sealed.mark()) else {
@@ -175,24 +174,46 @@ impl SegmentFolder<'_> {
             segments.push(Arc::new(new));
             sealed = Sealed::of(segments, sealed.sources().clone(), Arc::clone(sealed.mark()));
         }
+        if let Some(before) = before {
+            self.keep_families(before, &sealed, log);
+        }
         self.remove_others(&sealed, is_only_log)?;
         Ok(Some(Arc::new(sealed)))
+    }
+
+    /// Makes the family files for the last segment that the largest one before it has, so that no later call waits for them.
+    fn keep_families(&self, before: &Sealed, sealed: &Sealed, log: Identity) {
+        let largest = (0..before.segments().len()).max_by_key(|&number| before.segments()[number].len());
+        let number = sealed.segments().len() - 1;
+        let path = path_of(self.layout, sealed.segments()[number].head());
+        for family in FAMILIES {
+            let Some(purpose) = largest.and_then(|largest| before.purpose_of(largest, family)) else {
+                continue;
+            };
+            let write = |file| sealed.write_family(file, number, family, &purpose);
+            // Without it the next call that needs one makes it.
+            let _ = put(self.disk, self.layout, &path.with_extension(family.name), log, write);
+        }
     }
 
     /// Removes files that hold nothing which these segments do not hold, and those of other logs too if `all`. INVARIANT: `all` is set only
     /// under the care lock, when no other log is about to get its name.
     fn remove_others(&self, sealed: &Sealed, all: bool) -> io::Result<()> {
         let folder = self.layout.segments();
-        let used: Vec<PathBuf> = sealed.segments().iter().map(|part| self.path_of(part.head())).collect();
+        let used: Vec<PathBuf> = sealed
+            .segments()
+            .iter()
+            .map(|part| path_of(self.layout, part.head()))
+            .collect();
         let origin = sealed.head().map(|head| head.origin);
         for name in self.disk.list(&folder)? {
             let path = folder.join(&name);
-            let Some((_, to)) = segment_range(&name).filter(|_| !used.contains(&path)) else {
+            let Some((_, to)) = segment_range(&name).filter(|_| !used.contains(&path.with_extension("rows"))) else {
                 continue;
             };
-            let head = open_segment(self.disk, &path, &Arc::default()).map(|segment| segment.head().clone());
-            let is_spare = match head {
-                Some(head) if Some(head.origin) == origin => to <= sealed.events(),
+            let file = self.disk.open(&path, Access::Read).and_then(|file| file.map(u64::MAX));
+            let is_spare = match file.ok().and_then(origin_in) {
+                of_log @ Some(_) if of_log == origin => to <= sealed.events(),
                 _ => all,
             };
             if is_spare && is_ours(self.disk, &path) {
@@ -201,30 +222,80 @@ impl SegmentFolder<'_> {
         }
         Ok(())
     }
+}
 
-    fn path_of(&self, head: &segment::Head) -> PathBuf {
-        self.layout.segment(head.from, head.to, Hex::spell(&head.head).text())
+/// Does something under the lock of those who write segments, which is tried and not waited for; `None` if another process has it.
+fn with_segment_lock<T>(
+    disk: &dyn Disk,
+    layout: &Layout,
+    act: impl FnOnce() -> io::Result<T>,
+) -> io::Result<Option<T>> {
+    disk.create_dir(&layout.segments())?;
+    let lock = disk.lock_file(&layout.segment_lock())?;
+    if !lock.acquire(Duration::ZERO)? {
+        return Ok(None);
+    }
+    let outcome = remove_drafts(disk, layout).and_then(|()| act());
+    let _ = lock.release();
+    outcome.map(Some)
+}
+
+/// Writes a file under a temporary name and gives it its own, if the log is still the one at its path; false if not.
+fn put(
+    disk: &dyn Disk,
+    layout: &Layout,
+    path: &Path,
+    log: Identity,
+    write: impl FnOnce(Arc<dyn DiskFile>) -> io::Result<()>,
+) -> io::Result<bool> {
+    let draft = path.with_extension("tmp");
+    let written = disk.create(&draft).and_then(write);
+    // INVARIANT: the log is looked at when the draft is complete, and an erasure removes drafts before files: a segment of a log that
+    // was erased from does not come back.
+    let is_current = disk.status(layout.log()).is_ok_and(|now| now.identity == log);
+    if written.is_err() || !is_current {
+        disk.remove(&draft)?;
+        return written.map(|()| false);
+    }
+    disk.rename(&draft, path)?;
+    Ok(true)
+}
+
+/// The family files of the segments of one log.
+pub(in crate::store) struct FamilyFiles {
+    /// Where they are.
+    pub site: Arc<Site>,
+    /// The log.
+    pub log: Identity,
+}
+
+impl FamilyFiles {
+    fn path_of(&self, head: &segment::Head, family: &Family) -> PathBuf {
+        path_of(&self.site.layout, head).with_extension(family.name)
+    }
+}
+
+impl FamilyFolder for FamilyFiles {
+    fn open(&self, head: &segment::Head, family: &Family) -> Option<Mapping> {
+        let file = self.site.disk.open(&self.path_of(head, family), Access::Read).ok()?;
+        file.map(u64::MAX).ok()
     }
 
-    /// Writes a file under a temporary name and gives it its own, if the log is still the one at its path; false if not.
-    fn put(
+    fn write(
         &self,
-        path: &Path,
-        log: Identity,
-        write: impl FnOnce(Arc<dyn DiskFile>) -> io::Result<()>,
+        head: &segment::Head,
+        family: &Family,
+        write: &dyn Fn(Arc<dyn DiskFile>) -> io::Result<()>,
     ) -> io::Result<bool> {
-        let draft = path.with_extension("tmp");
-        let written = self.disk.create(&draft).and_then(write);
-        // INVARIANT: the log is looked at when the draft is complete, and an erasure removes drafts before files: a segment of a log that
-        // was erased from does not come back.
-        let is_current = self.disk.status(self.layout.log()).is_ok_and(|now| now.identity == log);
-        if written.is_err() || !is_current {
-            self.disk.remove(&draft)?;
-            return written.map(|()| false);
-        }
-        self.disk.rename(&draft, path)?;
-        Ok(true)
+        let (disk, layout) = (&*self.site.disk, &self.site.layout);
+        let path = self.path_of(head, family);
+        let kept = with_segment_lock(disk, layout, || put(disk, layout, &path, self.log, write))?;
+        Ok(kept == Some(true))
     }
+}
+
+fn path_of(layout: &Layout, head: &segment::Head) -> PathBuf {
+    layout.segment(head.from, head.to, Hex::spell(&head.head).text())
 }
 
 /// Compares the segments that would be used with the state that the log gives.
@@ -236,7 +307,7 @@ pub(in crate::store) fn altered_segments(
     let Some(resumed) = folder.open(end, None) else {
         return Ok(None);
     };
-    let name = index_name(&folder.path_of(resumed.sealed.segments()[0].head()));
+    let name = index_name(&path_of(folder.layout, resumed.sealed.segments()[0].head()));
     let mut loader = Loader::going_on(State::of_segments(resumed.sealed));
     let mut walk = resumed.walk;
     walk.go(&*folder.log, end, Reading::new(1), &mut loader)?;
