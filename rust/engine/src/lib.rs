@@ -40,8 +40,8 @@ pub use chronomemory_search::deltas::{Delta, DeltaPass, NextPages, SortedPage, V
 pub use chronomemory_search::text::{TextFilter, WordSplitter, asked};
 pub use chronomemory_search::vector::TokenQuestion;
 pub use chronomemory_search::vector::tokens::token_rows;
-pub use chronomemory_state::condition::{Condition, QueryPlan, WHERE_KEYS};
-pub use chronomemory_state::index::{After, IndexLookup};
+pub use chronomemory_state::condition::{Condition, WHERE_KEYS};
+pub use chronomemory_state::index::{After, IndexLookup, QueryPlan};
 pub use chronomemory_state::network::{Direction, Net, Steps, islands, reach, routes};
 pub use chronomemory_state::snapshot::{Moments, Stamp};
 pub use chronomemory_state::state::{

@@ -92,7 +92,7 @@ impl Store {
             self.log.read_anew(None, lost.unwrap_or_else(nothing));
             self.state = loader.state.filter(|_| is_lost).unwrap_or_default();
             self.clock.tell_again(&mut self.state);
-            self.views.text = Arc::default();
+            self.views.let_go();
             self.vectors.forget();
             self.snapshots.read_anew(0);
             self.verified = VerifiedChain {
@@ -132,8 +132,7 @@ impl Store {
             is_pending: is_sealed && self.options.checking == Checking::Later,
         };
         self.clock.tell_again(&mut self.state);
-        // A mapped file keeps what was erased as long as it is open.
-        self.views.text = Arc::default();
+        self.views.let_go();
         self.vectors.forget();
         let on_disk = is_synced.then(|| self.state.changes().watermark());
         self.vectors.on_disk.read_anew(on_disk.unwrap_or_default());
@@ -632,7 +631,7 @@ impl Store {
         self.log.lock.let_go();
         self.log.forget();
         self.state = State::default();
-        self.views.text = Arc::default();
+        self.views.let_go();
         self.vectors.forget();
         outcome
     }

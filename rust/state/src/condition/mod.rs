@@ -18,19 +18,17 @@ mod narrow;
 
 mod parse;
 
-mod indexes;
+pub mod key;
 
-mod plan;
-
-pub use indexes::{FieldIndexes, INDEX_PREFIX, MAX_INDEXES, indexable, sort_key};
+pub use narrow::{IndexWay, KeyRange};
+pub use operand::FieldValue;
 pub use parse::WHERE_KEYS;
-pub use place::{Facts, FieldPath, MomentField};
-pub use plan::{QueryPlan, is_of_all};
+pub use place::{Facts, FieldPath, MomentField, indexable, sort_key};
 
 use clause::Clause;
-use narrow::IndexWay;
+pub(crate) use parse::with_commas;
 
-use operand::{FieldValue, Operand, Operands};
+use operand::{Operand, Operands};
 use test::{Operator, Relation, Test};
 
 use chronolog::error::Result;

@@ -4,10 +4,13 @@
 
 use std::ops::Bound;
 
+use super::key;
 use super::operand::{Operand, Operands};
 use super::place::FieldPath;
 use super::test::{Operator, Relation, Test};
-use crate::index::{KeyRange, key};
+
+/// Keys between two others.
+pub type KeyRange = (Bound<Vec<u8>>, Bound<Vec<u8>>);
 
 /// A way to what a test lets through: some keys of an index of its field.
 #[derive(Clone, Debug, PartialEq)]

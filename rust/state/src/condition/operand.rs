@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::HashSet;
 
-use crate::index::key;
+use super::key;
 use chronolog::event::stamp;
 use chronolog::json::{Cursor, elements};
 

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use super::key;
 use super::operand::FieldValue;
 use crate::state::spelled;
 use chronolog::event::draft_value::{RECORD_FIELDS, defaults};
@@ -250,6 +251,22 @@ fn default_of(name: &str) -> Option<Vec<u8>> {
         "status" => text(defaults::STATUS),
         _ => return None,
     })
+}
+
+/// Where a path leads, if an index can be made of it: a moment beside the record stands in none.
+pub fn indexable(path: &str) -> Option<FieldPath> {
+    let place = FieldPath::of_text(path).ok()?;
+    place.stamp().is_none().then_some(place)
+}
+
+/// What a record has in a field as bytes that sort as values do: null, booleans, numbers, text. Of an array or an object it has
+/// nothing to be ordered by.
+pub fn sort_key(place: &FieldPath, record: &[u8]) -> Option<Vec<u8>> {
+    let held = place.find(record, &Facts::default());
+    let value = held.as_ref().and_then(FieldValue::value)?;
+    let mut spelled = Vec::new();
+    (!matches!(value.first(), Some(b'[' | b'{'))).then(|| key::spell(value, &mut spelled))?;
+    Some(spelled)
 }
 
 #[cfg(test)]

@@ -1,16 +1,24 @@
-//! Ordered indexes over fields of canonical records, as faces and stores declare them.
+//! Sorted keys of canonical records, over the fields that stores and faces declare.
 //!
-//! An index is derived: it is made when it is first asked, follows the state from then on, and is never on disk. A face
-//! declares what its own records are looked up by, in a table; a store declares fields of all records, in records of its own.
+//! An index is derived. What segments hold is in a file beside each of them, made when it is first asked; the rest is in memory and
+//! follows the state. A face declares what its own records are looked up by, in a table; a store declares fields of all records, in
+//! records of its own.
 
-pub mod key;
+mod fields;
+mod keys;
+mod list;
+mod memory;
 mod ordered;
-mod postings;
+mod plan;
+mod sealed;
 
 use std::collections::HashMap;
 
-pub use ordered::{After, IndexLookup, OrderedIndex, field};
-pub use postings::{KeyRange, Postings};
+pub use fields::{FieldIndexes, INDEX_PREFIX, MAX_INDEXES};
+pub use list::field;
+pub use ordered::{After, IndexLookup, OrderedIndex};
+pub use plan::{QueryPlan, is_of_all};
+pub use sealed::KEYS;
 
 use crate::state::State;
 use chronolog::event::faces::FaceIndex;

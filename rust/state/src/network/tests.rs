@@ -49,7 +49,7 @@ fn ask<T>(state: &State, steps: &Steps, question: impl FnOnce(&Net<'_>) -> T) ->
     let network = network_named(NETWORK).expect("declared");
     let indexes = [network.by_source, network.by_target, network.ends].map(|name| {
         let mut index = OrderedIndex::new(index_named(name).expect("declared"));
-        index.follow(state);
+        index.follow(state).expect("memory");
         index
     });
     let [source, target, ends] = &indexes;

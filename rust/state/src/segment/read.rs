@@ -513,6 +513,11 @@ impl Sealed {
         self.segments.last().map(|last| &last.head)
     }
 
+    /// Whether a slot has rows in several of them.
+    pub fn has_replaced(&self) -> bool {
+        !self.moved.is_empty()
+    }
+
     /// How many slots have a row.
     pub fn slots(&self) -> u32 {
         self.head().map_or(0, |head| head.end_slot)

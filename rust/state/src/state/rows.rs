@@ -98,6 +98,21 @@ impl State {
         &self.changes
     }
 
+    /// The slots that are in memory, changed ones among them.
+    pub fn slots_in_memory(&self) -> impl ExactSizeIterator<Item = u32> {
+        let mut slots: Vec<u32> = self.slots.in_memory().map(|(slot, _)| slot).collect();
+        slots.sort_unstable();
+        slots.into_iter()
+    }
+
+    /// The class of the record in a slot; `None` if there is no record in it.
+    pub fn class_in(&self, slot: u32) -> Option<&Class> {
+        let is_there = (slot as usize) < self.slots.len();
+        let class = is_there.then(|| self.slots.class(slot));
+        let class = class.filter(|class| *class != NO_CLASS)?;
+        Some(self.catalog.class_of(class))
+    }
+
     /// What a slot holds; `None` if there is no record in it.
     pub fn row(&self, number: u32) -> Option<Row<'_>> {
         let is_there = (number as usize) < self.slots.len();

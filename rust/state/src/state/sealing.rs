@@ -405,10 +405,13 @@ mod tests {
     use chronolog::scope::{Scope, Viewer};
 
     use super::*;
+    use crate::condition::Condition;
+    use crate::index::{After, FieldIndexes, IndexLookup, Indexes, QueryPlan, is_of_all};
     use crate::segment::{Segment, Sources, merge};
     use crate::state::slots::tests::says;
     use crate::state::{By, Listing, Query};
     use chronolog::disk::MemoryFile;
+    use chronolog::event::faces::index_named;
 
     fn opened(file: &MemoryFile, failed: &Arc<AtomicBool>) -> Arc<Segment> {
         let bytes = Bytes(file.contents()).map(u64::MAX).expect("memory");
@@ -507,6 +510,89 @@ mod tests {
         said
     }
 
+    const CONDITIONS: [&str; 8] = [
+        r#"{"data.n":7}"#,
+        r#"{"data.n":{"gte":9}}"#,
+        r#"{"data.n":{"in":[1,2,3,4]},"kind":"k1"}"#,
+        r#"{"data.n":{"lt":4}}"#,
+        r#"{"data.tags":{"any":["t1","t3"]}}"#,
+        r#"{"data.tags":{"all":["t0","t2"]},"data.n":{"gt":2}}"#,
+        r#"{"id":{"starts":"r1"}}"#,
+        r#"{"id":"r3"}"#,
+    ];
+
+    /// What indexes that followed a state say of it, and whether the plans are those of indexes that are made now.
+    fn indexed(state: &State, fields: &mut FieldIndexes, faces: &mut Indexes) -> Vec<String> {
+        let mut said = Vec::new();
+        let mut new = FieldIndexes::default();
+        let ann = Arc::new(Viewer::Named {
+            scope: Scope::new([Some("ann"), None, None]).expect("a scope"),
+            shared: true,
+        });
+        let all = Arc::new(Viewer::Everyone);
+        let viewers = [
+            Arc::default(),
+            Arc::clone(&all),
+            ann,
+            Arc::new(Viewer::Everyone.with_expired()),
+        ];
+        for (viewer, limit) in viewers.iter().flat_map(|viewer| [(viewer, None), (viewer, Some(2))]) {
+            let query = Query {
+                viewer: Arc::clone(viewer),
+                limit,
+                ..Query::default()
+            };
+            for text in CONDITIONS {
+                let condition = Condition::parse(text.as_bytes()).expect("a condition");
+                let plans = [&mut *fields, &mut new].map(|indexes| {
+                    let ways = condition.ways();
+                    if !indexes.are_fresh(state, &ways, is_of_all(&query)) {
+                        indexes.follow(state, &ways, is_of_all(&query)).expect("memory");
+                    }
+                    QueryPlan::choose(state, &query, &condition, indexes).told(state, &query, &condition)
+                });
+                assert_eq!(plans[0], plans[1], "{text}");
+                said.push(format!("{text} {} {:?}", plans[0], plans[0].slots));
+            }
+        }
+        for (name, key) in [
+            ("blocks.by_tag", "\"t1\""),
+            ("blocks.by_tag", "\"t2\""),
+            ("blocks.by_category", "\"c\""),
+        ] {
+            let index = faces.of(index_named(name).expect("it is declared"));
+            index.follow(state).expect("memory");
+            let mut slots: Vec<u32> = index.slots().collect();
+            slots.sort_unstable();
+            slots.dedup();
+            said.push(format!("{name} {slots:?}"));
+            assert!((0..state.slot_count() as u32).all(|slot| index.has(slot) == slots.contains(&slot)));
+            said.push(format!("{:?}", index.under(key.as_bytes()).collect::<Vec<_>>()));
+            for (viewer, reverse) in viewers.iter().flat_map(|viewer| [(viewer, false), (viewer, true)]) {
+                let mut after = None;
+                loop {
+                    let lookup = IndexLookup {
+                        viewer,
+                        key: &[key.into()],
+                        after: after.as_ref(),
+                        limit: 3,
+                        reverse,
+                    };
+                    let found = index.find(state, &lookup);
+                    said.push(format!("{name} {key} {reverse} {found:?}"));
+                    let Some(&last) = found.last() else { break };
+                    let record = state.record_in(last);
+                    let then = crate::index::field(&record, index.declared().then);
+                    after = Some(After {
+                        then: then.filter(|then| *then != b"null").map(<[u8]>::to_vec),
+                        id: String::from_utf8_lossy(&state.spelled_id(last)).into_owned(),
+                    });
+                }
+            }
+        }
+        said
+    }
+
     #[test]
     fn a_state_answers_alike_however_it_is_sealed() {
         for seed in 0..8_u64 {
@@ -518,6 +604,7 @@ mod tests {
                 random % below
             };
             let (mut plain, mut sealing) = (State::default(), State::default());
+            let [mut of_sealing, mut of_plain] = <[(FieldIndexes, Indexes); 2]>::default();
             let every = 1 + next(9);
             for seq in 1..200_u64 {
                 let id = format!("r{}", next(40));
@@ -525,12 +612,33 @@ mod tests {
                 let scope = ["", r#""@scope":{"user":"ann"},"#, r#""@scope":{"user":"bob"},"#][(seq % 40 % 3) as usize];
                 let expires = ["null", r#""1970-01-01T00:00:05Z""#, r#""1970-01-01T00:00:50Z""#][next(3) as usize];
                 let record = format!(
-                    r#"{{"confidence":0.{},"data":{{{scope}"expires_at":{expires},"n":{seq}}},"id":"{id}","kind":"k{}"}}"#,
+                    r#"{{"confidence":0.{},"data":{{{scope}"expires_at":{expires},"n":{},"tags":["t{}","t{}"]}},"id":"{id}","kind":"k{}"}}"#,
                     next(10),
+                    seq % 13,
+                    next(4),
+                    next(4),
                     next(3)
                 );
+                let path = ["data.n", "data.tags", "id"][next(3) as usize];
+                let status = if next(4) == 0 { "archived" } else { "active" };
+                let declaration = (
+                    format!("search:index:{path}"),
+                    format!(r#"{{"id":"search:index:{path}","kind":"search_index","status":"{status}"}}"#),
+                );
+                let block = format!("block:b{}", next(12));
+                let created = ["null", "3", "5", "7"][next(4) as usize];
+                let data = format!(
+                    r#"{{{scope}"category":"c","created_at":{created},"tags":["t{}","t{}"]}}"#,
+                    next(4),
+                    next(4)
+                );
+                let block_record = format!(r#"{{"data":{data},"id":"{block}","kind":"block","status":"{status}"}}"#);
                 for state in [&mut plain, &mut sealing] {
-                    says(state, op, seq, &id, &record);
+                    match seq % 5 {
+                        0 if seq % 25 == 5 => says(state, Op::Upsert, seq, &declaration.0, &declaration.1),
+                        0 | 3 => says(state, Op::Upsert, seq, &block, &block_record),
+                        _ => says(state, op, seq, &id, &record),
+                    }
                 }
                 if seq % 37 == 0 {
                     let now = next(80) as i64 * 1_000_000;
@@ -557,6 +665,12 @@ mod tests {
                     for (sealed, plain) in answers(&sealing).iter().zip(answers(&plain)) {
                         assert_eq!(*sealed, plain, "seed {seed}, event {seq}");
                     }
+                    let sealed = indexed(&sealing, &mut of_sealing.0, &mut of_sealing.1);
+                    let plain = indexed(&plain, &mut of_plain.0, &mut of_plain.1);
+                    for (sealed, plain) in sealed.iter().zip(&plain) {
+                        assert_eq!(sealed, plain, "seed {seed}, event {seq}");
+                    }
+                    assert_eq!(sealed.len(), plain.len());
                     assert!(!sealing.has_failed());
                 }
             }

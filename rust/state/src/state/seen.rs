@@ -75,6 +75,21 @@ impl State {
         }
     }
 
+    /// For each segment, the numbers of its scopes in this state.
+    pub fn sealed_scopes(&self) -> &[Vec<u32>] {
+        self.slots.sealed().map_or(&[], |sealed| &sealed.scopes)
+    }
+
+    /// The scope itself of what may have expired.
+    pub fn living_scope(&self, scope: u32) -> u32 {
+        self.scopes.living(scope)
+    }
+
+    /// Whether any record has expired.
+    pub fn has_expired_scopes(&self) -> bool {
+        self.scopes.has_expired()
+    }
+
     /// The scope of the record in a slot.
     pub fn scope_in(&self, slot: u32) -> u32 {
         self.scope_of(&self.slots.view(slot))

@@ -199,7 +199,7 @@ impl<'a> Preparing<'a> {
 
 /// Updates the memory after the commit: takes the replayed state, or removes slots, then applies the new log.
 fn reload_after_erase(store: &mut Store, kept: Option<State>, slots: &[u32]) -> Result<()> {
-    store.views.text = Arc::default();
+    store.views.let_go();
     match kept {
         Some(kept) => {
             store.state = kept;

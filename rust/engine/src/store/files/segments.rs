@@ -18,13 +18,14 @@ use chronolog::log::files::{is_ours, remove_ours};
 use chronolog::origin::Origin;
 use chronolog::verify::{Walk, finding};
 use chronolog::wal::reader::Reading;
+use chronomemory_state::index::KEYS;
 use chronomemory_state::segment::{self, Family, FamilyFolder, Sealed, Segment, Sources, origin_in};
 use chronomemory_state::state::State;
 
 use crate::store::load::loader::Loader;
 
 /// What is computed from the rows of segments and kept beside them.
-const FAMILIES: [&Family; 0] = [];
+const FAMILIES: [&Family; 1] = [&KEYS];
 /// So many neighbours of one size become one.
 const MERGED_AT_ONCE: usize = 8;
 /// Segments of up to so many events are of the smallest size; each further size is eight times as large.

@@ -27,8 +27,7 @@ use chronolog::scope::Viewer;
 use chronolog::verify::{BaseState, Counted, Report, Walk};
 use chronolog::wal::reader::Reading;
 use chronomemory_search::text::TextIndex;
-use chronomemory_state::condition::FieldIndexes;
-use chronomemory_state::index::Indexes;
+use chronomemory_state::index::{FieldIndexes, Indexes};
 use chronomemory_state::state::{State, spelled, unspelled};
 
 fn speaks_of(event: &Event, line: &[u8], id: &[u8]) -> bool {

@@ -326,7 +326,7 @@ pub fn repair(
     // An index that hides something is believed by its own digest; to make all of them again costs little.
     turns.turn(|store| {
         remove_indexes(&store.site, None)?;
-        store.views.text = Arc::default();
+        store.views.let_go();
         store.vectors.forget();
         store.archives = ArchiveCache::default();
         Ok(())

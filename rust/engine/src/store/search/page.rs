@@ -7,13 +7,12 @@ use super::select::{StateView, select};
 use crate::store::View;
 use chronolog::error::{Error, Result};
 use chronolog::event::faces::{FaceIndex, Network, index_named, network_named};
-use chronolog::memory;
 use chronolog::memory::gathered;
 use chronolog::scope::Viewer;
 use chronomemory_search::blocks::BlockColumns;
 use chronomemory_search::text::{CHOICE_ID, Fields};
-use chronomemory_state::condition::{Condition, FieldIndexes, FieldPath, QueryPlan, indexable, sort_key};
-use chronomemory_state::index::{IndexLookup, Indexes};
+use chronomemory_state::condition::{Condition, FieldPath, indexable, sort_key};
+use chronomemory_state::index::{FieldIndexes, IndexLookup, Indexes, QueryPlan};
 use chronomemory_state::network::{Net, Steps};
 use chronomemory_state::state::{By, Dated, Listing, PageEnd, Query, State};
 
@@ -102,9 +101,6 @@ impl View {
     }
 }
 
-/// What an index takes for a record while it is made, and more.
-const ENTRY_BYTES: usize = 512;
-
 impl View {
     /// The same as it was then.
     pub fn find(&self, index: &str, lookup: &IndexLookup<'_>) -> Result<Vec<Dated<'_>>> {
@@ -135,8 +131,7 @@ pub(in crate::store) fn find<'a>(
     }
     let mut indexes = indexes.write().unwrap_or_else(PoisonError::into_inner);
     let index = indexes.of(declared);
-    memory::could_have(index.lacks(state) * ENTRY_BYTES)?;
-    index.follow(state);
+    index.follow(state)?;
     Ok(records(index.find(state, lookup)))
 }
 
@@ -199,9 +194,7 @@ fn indexes_of(network: &Network) -> Result<[&'static FaceIndex; 3]> {
 fn follow(indexes: &RwLock<Indexes>, state: &State, declared: [&'static FaceIndex; 3]) -> Result<()> {
     let mut indexes = indexes.write().unwrap_or_else(PoisonError::into_inner);
     for index in declared {
-        let index = indexes.of(index);
-        memory::could_have(index.lacks(state) * ENTRY_BYTES)?;
-        index.follow(state);
+        indexes.of(index).follow(state)?;
     }
     Ok(())
 }
@@ -220,6 +213,12 @@ pub(in crate::store) struct Views {
 }
 
 impl Views {
+    /// Lets go of what may have files mapped: a mapped file keeps what was erased as long as it is open.
+    pub fn let_go(&mut self) {
+        self.text = Arc::default();
+        (self.indexes, self.field_indexes) = Default::default();
+    }
+
     /// The paths that a store declares indexes of, the oldest first.
     pub fn declared(&self, state: &State) -> Result<Vec<String>> {
         let mut known = self.field_indexes.write().unwrap_or_else(PoisonError::into_inner);

@@ -17,7 +17,8 @@ use chronolog::memory::Refused;
 use chronolog::origin::beginning_of;
 use chronolog::scope::Viewer;
 use chronomemory_search::text::{CHOICE_ID, Fields};
-use chronomemory_state::condition::{Condition, Facts, FieldIndexes, MomentField, QueryPlan, is_of_all};
+use chronomemory_state::condition::{Condition, Facts, MomentField};
+use chronomemory_state::index::{FieldIndexes, QueryPlan, is_of_all};
 use chronomemory_state::state::{Query, State};
 
 /// A state, and the log that it was read from with how much of that.

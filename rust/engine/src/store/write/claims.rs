@@ -17,7 +17,8 @@ use chronolog::event::faces::{SEARCH, face_of};
 use chronolog::json::{Value, members};
 use chronolog::memory::Refused;
 use chronolog::scope::{Carried, LEVELS, Scope, SeenAs, Viewer, carried, other_than, replace};
-use chronomemory_state::condition::{FieldPath, INDEX_PREFIX, indexable};
+use chronomemory_state::condition::{FieldPath, indexable};
+use chronomemory_state::index::INDEX_PREFIX;
 use chronomemory_state::state::{State, spelled, unspelled};
 use foldhash::fast::RandomState;
 

@@ -26,7 +26,7 @@ use chronolog::memory::gathered;
 use chronolog::origin::{ADOPT_ID, Origin};
 use chronolog::verify::{BaseState, finding};
 use chronolog::wal::writer::{ChainEnd, EventBody, Lines};
-use chronomemory_state::condition::MAX_INDEXES;
+use chronomemory_state::index::MAX_INDEXES;
 use chronomemory_state::snapshot;
 use chronomemory_state::state::{Edition, State};
 

@@ -188,8 +188,17 @@ fn calls() -> impl Iterator<Item = &'static Call> {
 
 /// A declared index; `None` if there is none of this name.
 pub fn index_named(name: &str) -> Option<&'static FaceIndex> {
-    let of_faces = FACES.iter().flat_map(|face| face.indexes);
-    of_faces.chain(&PLAIN_INDEXES).find(|index| index.name == name)
+    indexes().find(|index| index.name == name)
+}
+
+/// All indexes of the face that declares one.
+pub fn indexes_beside(index: &FaceIndex) -> impl Iterator<Item = &'static FaceIndex> {
+    let face = |index: &FaceIndex| index.name.split('.').next();
+    indexes().filter(move |other| face(other) == face(index))
+}
+
+fn indexes() -> impl Iterator<Item = &'static FaceIndex> {
+    FACES.iter().flat_map(|face| face.indexes).chain(&PLAIN_INDEXES)
 }
 
 /// A declared network; `None` if no face has one of this name.

@@ -5,9 +5,8 @@ use std::sync::Arc;
 
 use roaring::RoaringBitmap;
 
-use super::Condition;
-use super::indexes::{FieldIndexes, ranges_in};
-use super::parse::with_commas;
+use super::fields::FieldIndexes;
+use crate::condition::{Condition, with_commas};
 use crate::state::{Query, State};
 use chronolog::scope::Viewer;
 
@@ -31,11 +30,7 @@ impl QueryPlan {
     pub fn choose(state: &State, query: &Query, condition: &Condition, indexes: &FieldIndexes) -> Self {
         let sight = state.sight(&query.viewer);
         let is_of_all = is_of_all(query);
-        let scopes = if is_of_all {
-            Vec::new()
-        } else {
-            state.scopes().numbers(&sight)
-        };
+        let scopes = (!is_of_all).then(|| state.scopes().numbers(&sight));
         let by_class =
             |most: u64| state.count_of_upto(query, |kind, status| condition.may_hold_for(kind, status), most);
         let most_keys = query.limit.map_or(usize::MAX, |_| MOST_KEYS);
@@ -48,16 +43,11 @@ impl QueryPlan {
         let mut best = None;
         for way in condition.ways() {
             let path = way.path.to_string();
-            let Some(postings) = indexes.postings(&path, is_of_all) else {
+            let Some(keys) = indexes.keys(&path) else {
                 continue;
             };
-            let ranges = if is_of_all {
-                way.ranges
-            } else {
-                ranges_in(&scopes, &way.ranges)
-            };
-            if let Some(count) = postings.count_below(&ranges, fewest, most_keys) {
-                (best, fewest) = (Some((path, postings, ranges)), count);
+            if let Some(count) = keys.count_below(state, &way.ranges, scopes.as_deref(), fewest, most_keys) {
+                (best, fewest) = (Some((path, keys, way.ranges)), count);
             }
         }
         // Of what somebody sees it is not known at once how many there are of a kind: only as many are counted as matter.
@@ -65,7 +55,7 @@ impl QueryPlan {
             best = None;
         }
         let (path, slots) = match best {
-            Some((path, postings, ranges)) => (path, Some(postings.slots(&ranges))),
+            Some((path, keys, ranges)) => (path, Some(keys.slots(state, &ranges, scopes.as_deref()))),
             None => (String::new(), None),
         };
         Self {
