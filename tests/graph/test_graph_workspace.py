@@ -52,8 +52,9 @@ def live_through(folder: Path, *, salt: bool = True) -> None:
 
 
 def everything(folder: Path) -> dict[str, bytes]:
-    """Every file, those of the log too; the lock names the process."""
+    """Every file, those of the log too; the lock names the process, and key files are made by readers."""
     files = (path for path in folder.rglob("*") if path.is_file() and path.name != "lock")
+    files = (path for path in files if path.suffix != ".keys")
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
 
 

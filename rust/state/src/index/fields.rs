@@ -14,6 +14,8 @@ use chronolog::memory::Refused;
 
 /// What the ids of the records begin with that declare an index.
 pub const INDEX_PREFIX: &str = "search:index:";
+/// Their kind.
+pub const INDEX_KIND: &str = "search_index";
 /// A store has at most so many.
 pub const MAX_INDEXES: usize = 64;
 /// One that was taken back is none.
@@ -48,7 +50,12 @@ impl FieldIndexes {
         if !self.mark.is_of(state.changes().state_id()) {
             self.by_path.clear();
         }
-        for slot in state.of_face_since(SEARCH, &self.mark) {
+        let changed = match self.mark.is_of(state.changes().state_id()) {
+            true => state.of_face_since(SEARCH, &self.mark),
+            // The ids of other records of faces are not read for it.
+            false => state.of_kinds(SEARCH, &[INDEX_KIND.as_bytes()]).collect(),
+        };
+        for slot in changed {
             if let Some(row) = state.row(slot) {
                 self.declare(&row);
             }

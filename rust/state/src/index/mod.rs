@@ -14,7 +14,7 @@ mod sealed;
 
 use std::collections::HashMap;
 
-pub use fields::{FieldIndexes, INDEX_PREFIX, MAX_INDEXES};
+pub use fields::{FieldIndexes, INDEX_KIND, INDEX_PREFIX, MAX_INDEXES};
 pub use list::field;
 pub use ordered::{After, IndexLookup, OrderedIndex};
 pub use plan::{QueryPlan, is_of_all};

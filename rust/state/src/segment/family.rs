@@ -4,6 +4,7 @@
 //! was made for. It is checked as the rows are: a failed page sets the mark of the state.
 
 use std::io;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use chronolog::disk::{DiskFile, Mapping, MemoryFile};
@@ -57,8 +58,8 @@ pub struct FamilyFile {
 pub(super) struct OpenFamilies(Mutex<Vec<(&'static str, Arc<FamilyFile>)>>);
 
 impl FamilyFile {
-    fn open(bytes: Mapping, sealed: &Sealed, head: &Head, family: &Family) -> Option<Self> {
-        let file = Container::open(bytes, sealed.mark())?;
+    fn open(bytes: Mapping, failed: &Arc<AtomicBool>, head: &Head, family: &Family) -> Option<Self> {
+        let file = Container::open(bytes, failed)?;
         let purpose = file.meta().strip_prefix(&prefix(head, family)[..])?.to_vec();
         Some(Self { file, purpose })
     }
@@ -132,7 +133,7 @@ impl Sealed {
 
     fn open_family(&self, head: &Head, family: &Family) -> Option<FamilyFile> {
         let bytes = self.folder()?.open(head, family)?;
-        FamilyFile::open(bytes, self, head, family)
+        FamilyFile::open(bytes, self.mark(), head, family)
     }
 
     fn make_family(&self, number: usize, family: &Family, purpose: &[u8]) -> Option<FamilyFile> {
@@ -149,7 +150,7 @@ impl Sealed {
         }
         let file = Arc::new(MemoryFile::default());
         write(file.clone()).ok()?;
-        FamilyFile::open(file.map(u64::MAX).ok()?, self, head, family)
+        FamilyFile::open(file.map(u64::MAX).ok()?, self.mark(), head, family)
     }
 
     /// Writes the file of a family for the segment with this number to an empty file.
@@ -170,6 +171,21 @@ impl Sealed {
         }
         let meta = [&prefix(self.segments()[number].head(), family), purpose].concat();
         out.finish(&meta)?.sync()
+    }
+
+    /// Whether a family file would be used and is not what the rows give.
+    ///
+    /// # Errors
+    /// `InvalidData` if a check of the rows failed.
+    pub fn is_altered(&self, number: usize, family: &Family, file: &dyn DiskFile) -> io::Result<bool> {
+        let (head, map) = (self.segments()[number].head(), || file.map(u64::MAX));
+        let opened = FamilyFile::open(map()?, &Arc::default(), head, family);
+        let Some(opened) = opened.filter(|opened| opened.file.check_all()) else {
+            return Ok(false);
+        };
+        let made = Arc::new(MemoryFile::default());
+        self.write_family(made.clone(), number, family, &opened.purpose)?;
+        Ok(made.contents() != map()?.bytes())
     }
 
     /// What the family file of a segment was made for, if there is one.

@@ -78,8 +78,7 @@ pub(super) struct SealedSlots {
 }
 
 impl SealedSlots {
-    fn class(&self, slot: u32) -> u32 {
-        let (segment, row) = self.rows.place(slot);
+    fn class(&self, (segment, row): (u32, u32)) -> u32 {
         let local = self.rows.segments()[segment as usize].class(row);
         let number = self.classes[segment as usize].get(local as usize);
         number.copied().unwrap_or(NO_CLASS)
@@ -95,7 +94,7 @@ impl SealedSlots {
         let part = &self.rows.segments()[segment as usize];
         SlotView {
             confidence: part.confidence(row),
-            class: self.class(slot),
+            class: self.class((segment, row)),
             scope: self.scope(segment, part.scope(row)),
             expires: part.expires(row),
         }
@@ -110,7 +109,7 @@ impl SealedSlots {
             confidence: found.confidence,
             at: At::Sealed { segment, row },
             id: found.id,
-            class: self.class(slot),
+            class: self.class((segment, row)),
             scope: self.scope(segment, found.scope),
             last_event: EventMark::of_index(self.first_mark, last),
             is_gone: found.locator.is_gone,
@@ -208,7 +207,7 @@ impl SlotTable {
     pub fn class(&self, slot: u32) -> u32 {
         match &self.sealed {
             None => self.fresh[slot as usize].class,
-            Some(sealed) if self.is_sealed(slot) => sealed.class(slot),
+            Some(sealed) if self.is_sealed(slot) => sealed.class(sealed.rows.place(slot)),
             Some(_) => self.get(slot).class,
         }
     }

@@ -308,14 +308,27 @@ pub(in crate::store) fn altered_segments(
     let Some(resumed) = folder.open(end, None) else {
         return Ok(None);
     };
-    let name = index_name(&path_of(folder.layout, resumed.sealed.segments()[0].head()));
-    let mut loader = Loader::going_on(State::of_segments(resumed.sealed));
+    let rows = resumed.sealed;
+    let path = |number: usize| path_of(folder.layout, rows.segments()[number].head());
+    let found = |path: &Path, reason: String| Ok(Some(finding(&index_name(path), DamageKind::IndexAltered, reason)));
+    let mut loader = Loader::going_on(State::of_segments(Arc::clone(&rows)));
     let mut walk = resumed.walk;
     walk.go(&*folder.log, end, Reading::new(1), &mut loader)?;
     let sealed = loader.state.unwrap_or_default();
     // One that fails a check is not used: the state is read from the log then.
-    let reason = state.unlike(&sealed).filter(|_| !sealed.has_failed());
-    Ok(reason.map(|reason| finding(&name, DamageKind::IndexAltered, reason)))
+    if let Some(reason) = state.unlike(&sealed).filter(|_| !sealed.has_failed()) {
+        return found(&path(0), reason);
+    }
+    for (number, family) in (0..rows.segments().len()).flat_map(|number| FAMILIES.map(|family| (number, family))) {
+        let path = path(number).with_extension(family.name);
+        let Ok(file) = folder.disk.open(&path, Access::Read) else {
+            continue;
+        };
+        if rows.is_altered(number, family, &*file).unwrap_or(false) {
+            return found(&path, "it is not what the rows of its segment give".to_owned());
+        }
+    }
+    Ok(None)
 }
 
 fn open_segment(disk: &dyn Disk, path: &Path, failed: &Arc<AtomicBool>) -> Option<Segment> {

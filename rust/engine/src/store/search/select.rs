@@ -44,7 +44,7 @@ impl<'a> StateView<'a> {
 impl StateView<'_> {
     /// When a record was written last; what a log starts from was written, if nothing says when, when that log began.
     fn updated_us(self, slot: u32, beginning: &OnceCell<i64>) -> Result<Option<i64>> {
-        if let Some(micros) = self.state.dated_in(slot).moments.updated.micros() {
+        if let Some(micros) = self.state.moments_of(slot).updated.micros() {
             return Ok(Some(micros));
         }
         let Some((file, length)) = self.log else {
@@ -63,6 +63,7 @@ pub(in crate::store) struct Judge<'a> {
     condition: &'a Condition,
     /// The fields that say when something happened, if the condition asks for that.
     times: Option<Fields>,
+    asks_created: bool,
     asks_updated: bool,
     beginning: OnceCell<i64>,
 }
@@ -74,6 +75,7 @@ impl<'a> Judge<'a> {
         Self {
             condition,
             times: asks_happened.then(|| Fields::chosen(state.get(CHOICE_ID).as_deref()).only_times()),
+            asks_created: condition.asks_for(MomentField::Created),
             asks_updated: condition.asks_for(MomentField::Updated),
             beginning: OnceCell::new(),
         }
@@ -91,8 +93,9 @@ impl<'a> Judge<'a> {
             true => scene.updated_us(slot, &self.beginning)?,
             false => None,
         };
+        let created = self.asks_created.then(|| scene.state.moments_of(slot).created);
         Ok(Facts {
-            created_us: scene.state.dated_in(slot).moments.created.micros(),
+            created_us: created.and_then(|created| created.micros()),
             updated_us,
             happened_us: own.flatten().or(updated_us),
         })

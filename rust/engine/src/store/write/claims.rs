@@ -18,7 +18,7 @@ use chronolog::json::{Value, members};
 use chronolog::memory::Refused;
 use chronolog::scope::{Carried, LEVELS, Scope, SeenAs, Viewer, carried, other_than, replace};
 use chronomemory_state::condition::{FieldPath, indexable};
-use chronomemory_state::index::INDEX_PREFIX;
+use chronomemory_state::index::{INDEX_KIND, INDEX_PREFIX};
 use chronomemory_state::state::{State, spelled, unspelled};
 use foldhash::fast::RandomState;
 
@@ -336,12 +336,7 @@ impl Setting {
     /// The change that sets it, or takes it back.
     pub(super) fn draft(&self, is_wanted: bool, depth: i64) -> Result<Draft> {
         let (id, kind, key, value) = match self {
-            Self::Index(path) => (
-                format!("{INDEX_PREFIX}{path}"),
-                "search_index",
-                "path",
-                path.to_string(),
-            ),
+            Self::Index(path) => (format!("{INDEX_PREFIX}{path}"), INDEX_KIND, "path", path.to_string()),
             Self::Required(place) => (
                 REQUIRING[*place].to_owned(),
                 "search_require",
