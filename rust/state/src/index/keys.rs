@@ -38,6 +38,23 @@ struct Part {
     scopes: Vec<(u32, u32)>,
 }
 
+/// Some ranges of keys.
+#[derive(Clone, Copy, Debug)]
+pub struct KeyQuery<'a> {
+    /// The ranges.
+    pub ranges: &'a [KeyRange],
+    /// Only records of these scopes, if there is a list.
+    pub scopes: Option<&'a [u32]>,
+}
+
+/// Where some slots are in a segment, how many keys they have at most, and in which scope they are wanted.
+struct Places<'a> {
+    part: &'a Part,
+    keys: usize,
+    places: Range<u32>,
+    scope: Option<u32>,
+}
+
 /// A key and a slot that has it.
 type Entry<'a> = (&'a [u8], u32);
 
@@ -118,8 +135,13 @@ impl KeyIndex {
 
     /// Whether an entry of a segment is not superseded.
     fn counts(&self, part: &Part, slot: u32, is_by_scope: bool) -> bool {
+        self.is_newest(part, slot) && !self.memory(is_by_scope).owns(slot)
+    }
+
+    /// Whether no newer segment has a row of a slot.
+    fn is_newest(&self, part: &Part, slot: u32) -> bool {
         let sealed = self.sealed.as_ref();
-        sealed.is_some_and(|sealed| sealed.place(slot).0 == part.segment) && !self.memory(is_by_scope).owns(slot)
+        sealed.is_some_and(|sealed| sealed.place(slot).0 == part.segment)
     }
 
     /// Whether no entry of any segment is superseded.
@@ -128,32 +150,105 @@ impl KeyIndex {
         sealed.is_none_or(|sealed| !sealed.has_replaced() && !self.memory(is_by_scope).owns_before(sealed.slots()))
     }
 
-    /// The slots that have a key in some ranges, in some scopes or in all, together with where they are found.
-    fn places<'a>(&'a self, state: &'a State, ranges: &'a [KeyRange], scopes: Option<&'a [u32]>) -> Places<'a> {
-        Places {
-            index: self,
-            state,
-            ranges,
-            scopes,
+    /// Where the slots of a range of keys are in segments.
+    fn sealed_places(&self, state: &State, wanted: &KeyQuery<'_>) -> Vec<Places<'_>> {
+        let mut found = Vec::new();
+        for (part, range) in self
+            .parts
+            .iter()
+            .flat_map(|part| wanted.ranges.iter().map(move |range| (part, range)))
+        {
+            let keys = part.keys.keys_in(range);
+            let mut add = |places: Range<u32>, scope| {
+                let keys = keys.len().min(places.len());
+                found.push(Places {
+                    part,
+                    keys,
+                    places,
+                    scope,
+                });
+            };
+            match wanted.scopes {
+                None => add(part.keys.places_of(&keys), None),
+                Some(scopes) => {
+                    for &scope in scopes {
+                        let living = state.living_scope(scope);
+                        let first = part.scopes.partition_point(|(number, _)| *number < living);
+                        let locals = part.scopes[first..].iter().take_while(|(number, _)| *number == living);
+                        locals.for_each(|(_, local)| add(part.keys.scope_places_of(*local, &keys), Some(scope)));
+                    }
+                }
+            }
         }
+        found.retain(|found| !found.places.is_empty());
+        found
+    }
+
+    /// The slots in some places that are not superseded and are in the scope.
+    fn slots_at<'a>(&'a self, state: &'a State, found: &'a Places<'a>) -> impl Iterator<Item = u32> + use<'a> {
+        let has_expired = state.has_expired_scopes();
+        let slots = found.places.clone().map(move |place| match found.scope {
+            None => found.part.keys.slot(place),
+            Some(_) => found.part.keys.scope_slot(place),
+        });
+        let is_in = move |slot: u32, scope: u32| !has_expired || state.scope_in(slot) == scope;
+        slots.filter(move |&slot| {
+            self.counts(found.part, slot, found.scope.is_some()) && found.scope.is_none_or(|scope| is_in(slot, scope))
+        })
+    }
+
+    /// The slots of each key in memory.
+    fn slots_in_memory(&self, wanted: &KeyQuery<'_>) -> impl Iterator<Item = &RoaringBitmap> {
+        let inside =
+            |scope: u32, bound: &Bound<Vec<u8>>| bound.as_ref().map(|key| [&scope.to_be_bytes()[..], key].concat());
+        let ranges: Vec<KeyRange> = match wanted.scopes {
+            None => wanted.ranges.to_vec(),
+            Some(scopes) => {
+                let pairs = scopes
+                    .iter()
+                    .flat_map(|scope| wanted.ranges.iter().map(move |range| (*scope, range)));
+                pairs
+                    .map(|(scope, (from, until))| (inside(scope, from), inside(scope, until)))
+                    .collect()
+            }
+        };
+        let memory = self.memory(wanted.scopes.is_some());
+        ranges
+            .into_iter()
+            .flat_map(|range| memory.between(&range))
+            .map(|(_, slots)| slots)
     }
 
     /// How many slots stand in some ranges of keys, one in several of them counted for each; `None` if it is `most` or more, or takes more
-    /// than so many keys to tell. Only those of some scopes count, if scopes are given.
-    pub fn count_below(
-        &self,
-        state: &State,
-        ranges: &[KeyRange],
-        scopes: Option<&[u32]>,
-        most: u64,
-        most_keys: usize,
-    ) -> Option<u64> {
-        self.places(state, ranges, scopes).count_below(most, most_keys)
+    /// than so many keys to tell.
+    pub fn count_below(&self, state: &State, wanted: &KeyQuery<'_>, most: u64, most_keys: usize) -> Option<u64> {
+        let is_whole =
+            self.is_whole(wanted.scopes.is_some()) && !(wanted.scopes.is_some() && state.has_expired_scopes());
+        let limit = usize::try_from(most).unwrap_or(usize::MAX);
+        let (mut count, mut keys) = (0, 0);
+        let mut add = |slots: u64, of_keys: usize| {
+            (count, keys) = (count + slots, keys + of_keys);
+            (count < most && keys <= most_keys).then_some(count)
+        };
+        add(0, 0)?;
+        for found in self.sealed_places(state, wanted) {
+            let slots = match is_whole {
+                true => found.places.len(),
+                false => self.slots_at(state, &found).take(limit).count(),
+            };
+            add(slots as u64, found.keys)?;
+        }
+        for slots in self.slots_in_memory(wanted) {
+            add(slots.len(), 1)?;
+        }
+        add(0, 0)
     }
 
-    /// The slots that stand in some ranges of keys, of some scopes if scopes are given.
-    pub fn slots(&self, state: &State, ranges: &[KeyRange], scopes: Option<&[u32]>) -> RoaringBitmap {
-        self.places(state, ranges, scopes).slots()
+    /// The slots that stand in some ranges of keys.
+    pub fn slots(&self, state: &State, wanted: &KeyQuery<'_>) -> RoaringBitmap {
+        let sealed = self.sealed_places(state, wanted);
+        let sealed = gathered(sealed.iter().flat_map(|found| self.slots_at(state, found)).collect());
+        self.slots_in_memory(wanted).fold(sealed, |all, slots| all | slots)
     }
 
     /// All entries from one key to before another, in order, or the other way round.
@@ -193,18 +288,13 @@ impl KeyIndex {
         self.members.get_or_init(|| {
             let of_part = |part: &Part| {
                 let slots = (0..part.keys.len()).map(|place| part.keys.slot(place));
-                gathered(slots.filter(|slot| self.sealed_in(part, *slot)).collect())
+                gathered(slots.filter(|slot| self.is_newest(part, *slot)).collect())
             };
             self.parts
                 .iter()
                 .map(of_part)
                 .fold(RoaringBitmap::new(), |all, own| all | own)
         })
-    }
-
-    fn sealed_in(&self, part: &Part, slot: u32) -> bool {
-        let sealed = self.sealed.as_ref();
-        sealed.is_some_and(|sealed| sealed.place(slot).0 == part.segment)
     }
 }
 
@@ -247,118 +337,5 @@ impl<'a> Iterator for Merged<'a> {
             }
         }
         self.sources[first?.0].next()
-    }
-}
-
-/// Some ranges of keys in some scopes, or in all.
-struct Places<'a> {
-    index: &'a KeyIndex,
-    state: &'a State,
-    ranges: &'a [KeyRange],
-    scopes: Option<&'a [u32]>,
-}
-
-impl Places<'_> {
-    /// Shows each range of places in segments: the part, how many keys it has, the places, and the scope.
-    fn each_sealed(&self, mut see: impl FnMut(&Part, u32, Range<u32>, Option<u32>) -> bool) -> bool {
-        for part in &self.index.parts {
-            for range in self.ranges {
-                let keys = part.keys.keys_in(range);
-                let goes_on = match self.scopes {
-                    None => see(part, keys.end - keys.start, part.keys.places_of(&keys), None),
-                    Some(_) if keys.is_empty() => true,
-                    Some(scopes) => scopes.iter().all(|&scope| {
-                        let living = self.state.living_scope(scope);
-                        let first = part.scopes.partition_point(|(number, _)| *number < living);
-                        let locals = part.scopes[first..].iter().take_while(|(number, _)| *number == living);
-                        locals.into_iter().all(|(_, local)| {
-                            let places = part.keys.scope_places_of(*local, &keys);
-                            see(
-                                part,
-                                (keys.end - keys.start).min(places.end - places.start),
-                                places,
-                                Some(scope),
-                            )
-                        })
-                    }),
-                };
-                if !goes_on {
-                    return false;
-                }
-            }
-        }
-        true
-    }
-
-    /// Shows the slots of each key in memory.
-    fn each_in_memory(&self, mut see: impl FnMut(&RoaringBitmap) -> bool) -> bool {
-        let memory = self.index.memory(self.scopes.is_some());
-        let mut see_range = |range: &KeyRange| memory.between(range).all(|(_, slots)| see(slots));
-        match self.scopes {
-            None => self.ranges.iter().all(see_range),
-            Some(scopes) => scopes.iter().all(|&scope| {
-                let inside =
-                    |bound: &Bound<Vec<u8>>| bound.as_ref().map(|key| [&scope.to_be_bytes()[..], key].concat());
-                let ranges = self.ranges.iter();
-                let mut ranges = ranges.map(|(from, until)| (inside(from), inside(until)));
-                ranges.all(|range| see_range(&range))
-            }),
-        }
-    }
-
-    /// The slots of some places that are not superseded and are in the scope.
-    fn slots_at<'a>(
-        &'a self,
-        part: &'a Part,
-        places: Range<u32>,
-        scope: Option<u32>,
-    ) -> impl Iterator<Item = u32> + use<'a> {
-        let has_expired = self.state.has_expired_scopes();
-        let slots = places.map(move |place| match scope {
-            None => part.keys.slot(place),
-            Some(_) => part.keys.scope_slot(place),
-        });
-        slots.filter(move |&slot| {
-            self.index.counts(part, slot, scope.is_some())
-                && scope.is_none_or(|scope| !has_expired || self.state.scope_in(slot) == scope)
-        })
-    }
-
-    fn count_below(&self, most: u64, most_keys: usize) -> Option<u64> {
-        let is_whole =
-            self.index.is_whole(self.scopes.is_some()) && (self.scopes.is_none() || !self.state.has_expired_scopes());
-        let (mut count, mut keys) = (0, 0);
-        let goes_on = self.each_sealed(|part, of_keys, places, scope| {
-            count += match is_whole {
-                true => u64::from(places.end - places.start),
-                false => self
-                    .slots_at(part, places, scope)
-                    .take(usize::try_from(most - count).unwrap_or(usize::MAX))
-                    .count() as u64,
-            };
-            keys += of_keys as usize;
-            count < most && keys <= most_keys
-        });
-        let goes_on = goes_on
-            && self.each_in_memory(|slots| {
-                count += slots.len();
-                keys += 1;
-                count < most && keys <= most_keys
-            });
-        (goes_on && count < most).then_some(count)
-    }
-
-    fn slots(&self) -> RoaringBitmap {
-        let mut sealed = Vec::new();
-        self.each_sealed(|part, _, places, scope| {
-            sealed.extend(self.slots_at(part, places, scope));
-            true
-        });
-        let mut found = gathered(sealed);
-        self.each_in_memory(|slots| {
-            found |= slots;
-            true
-        });
-        found
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use roaring::RoaringBitmap;
 
 use super::fields::FieldIndexes;
+use super::keys::KeyQuery;
 use crate::condition::{Condition, with_commas};
 use crate::state::{Query, State};
 use chronolog::scope::Viewer;
@@ -31,6 +32,7 @@ impl QueryPlan {
         let sight = state.sight(&query.viewer);
         let is_of_all = is_of_all(query);
         let scopes = (!is_of_all).then(|| state.scopes().numbers(&sight));
+        let scopes = scopes.as_deref();
         let by_class =
             |most: u64| state.count_of_upto(query, |kind, status| condition.may_hold_for(kind, status), most);
         let most_keys = query.limit.map_or(usize::MAX, |_| MOST_KEYS);
@@ -46,7 +48,8 @@ impl QueryPlan {
             let Some(keys) = indexes.keys(&path) else {
                 continue;
             };
-            if let Some(count) = keys.count_below(state, &way.ranges, scopes.as_deref(), fewest, most_keys) {
+            let ranges = &way.ranges;
+            if let Some(count) = keys.count_below(state, &KeyQuery { ranges, scopes }, fewest, most_keys) {
                 (best, fewest) = (Some((path, keys, way.ranges)), count);
             }
         }
@@ -55,7 +58,10 @@ impl QueryPlan {
             best = None;
         }
         let (path, slots) = match best {
-            Some((path, keys, ranges)) => (path, Some(keys.slots(state, &ranges, scopes.as_deref()))),
+            Some((path, keys, ranges)) => {
+                let ranges = &ranges;
+                (path, Some(keys.slots(state, &KeyQuery { ranges, scopes })))
+            }
             None => (String::new(), None),
         };
         Self {
