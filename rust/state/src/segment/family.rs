@@ -107,8 +107,14 @@ impl Sealed {
         };
         let mut open = segment.families.0.lock().unwrap_or_else(PoisonError::into_inner);
         let place = open.iter().position(|(name, _)| *name == family.name);
-        let known = place.map(|place| Arc::clone(&open[place].1));
-        let known = known.or_else(|| self.open_family(segment.head(), family).map(Arc::new));
+        let cached = place.map(|place| Arc::clone(&open[place].1));
+        if let Some(cached) = &cached
+            && choose(Some(cached.purpose())).is_none()
+        {
+            return Ok(Some(Arc::clone(cached)));
+        }
+        // Another process may have made one for more.
+        let known = self.open_family(segment.head(), family).map(Arc::new).or(cached);
         let purpose = choose(known.as_ref().map(|known| known.purpose()));
         let file = match (purpose, known) {
             (None, Some(known)) => known,
@@ -141,9 +147,9 @@ impl Sealed {
         let write = |file| self.write_family(file, number, family, purpose);
         let kept = self.folder().map(|folder| folder.write(head, family, &write));
         if let Some(Ok(true)) = kept
-            && let Some(file) = self.open_family(head, family)
+            && let Some(file) = self.open_family(head, family).filter(|file| file.purpose == purpose)
         {
-            return (file.purpose == purpose).then_some(file);
+            return Some(file);
         }
         if self.has_failed() {
             return None;
