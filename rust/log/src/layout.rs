@@ -534,7 +534,7 @@ pub fn is_segment_draft(name: &str) -> bool {
 }
 
 /// The extensions of the files of a segment: its rows, and what is computed from them.
-pub const SEGMENT_FAMILIES: [&str; 3] = ["rows", "keys", "blocks"];
+pub const SEGMENT_FAMILIES: [&str; 2] = ["rows", "keys"];
 
 /// The events of the segment that a file of this name is of: the first, and the one after the last.
 pub fn segment_range(name: &str) -> Option<(u32, u32)> {
