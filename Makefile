@@ -10,8 +10,9 @@ VERIFIER := python/chronomemory/verify_log
 .DEFAULT_GOAL := help
 .PHONY: help demo test check format bench soak fuzz wheel build release clean
 
-# How long, how many: make soak SOAK="--kills 10000 --only kill\ -9"
+# How long, how many: make soak SOAK="--kills 10000 --only kill\ -9", make bench BENCH="--quick --only write"
 SOAK ?=
+BENCH ?=
 FUZZ_SECONDS ?= 60
 
 help:  ## list the targets
@@ -51,10 +52,9 @@ format: $(STAMP)  ## put everything into shape
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: release  ## measure against peers and the physical limit
-	$(CARGO) bench --package chronomemory
-	$(BIN)/python -m pytest benches --benchmark-only -q
-	$(BIN)/python -m benches.table
+bench: release  ## measure against peers and the physical limit; in five minutes with BENCH=--quick
+	$(BIN)/pip install --quiet --disable-pip-version-check --group bench
+	$(BIN)/python -m benches run $(BENCH)
 
 soak: release  ## every fault harness for long: crashes, kills, faults, crowds, full disks, fuzzing
 	$(BIN)/python tests/faults/soak.py $(SOAK)

@@ -1,1 +1,1 @@
-"""Measures how fast it is, and how near to what the machine allows."""
+"""Measures the store beside its peers and the limits of the machine: ``python -m benches run``."""
