@@ -24,11 +24,15 @@ def run(options: argparse.Namespace) -> int:
         )
     facts = machine.facts(harness.ROOT, options.build)
     profile = harness.PROFILES[options.profile]
+    options.results.parent.mkdir(exist_ok=True)
     with TemporaryDirectory(dir=options.folder, prefix="benches-") as folder:
         measured = harness.Run(profile, Path(folder), options.base, not options.alone, options.rounds)
-        measured.measure(chosen)
-    document = measured.document(facts)
-    options.results.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+
+        def save() -> None:
+            document = json.dumps(measured.document(facts), indent=1)
+            options.results.write_text(document + "\n", encoding="utf-8")
+
+        measured.measure([part for part in harness.PARTS if part in chosen], save)
     print(f"wrote {options.results}")
     if not options.no_report:
         report(options.results, options.page)

@@ -82,7 +82,8 @@ def texts(count: int, seed: int = 1) -> Iterator[str]:
 
 def questions(documents: int, terms: int, count: int) -> list[str]:
     """Return queries of so many words that occur together in one of the first documents."""
-    chance, asked = Random(terms), []
+    chance = Random(terms)
+    asked: list[str] = []
     for text in islice(texts(documents), min(documents, 4 * count)):
         words = [word for word in dict.fromkeys(text.split()) if word[-1] == "k" and len(word) > 4]
         if len(words) >= terms and len(asked) < count:

@@ -15,7 +15,7 @@ import resource
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -250,13 +250,18 @@ class Run:
     faults: list[str] = field(default_factory=list)
     _jobs: int = 0
 
-    def measure(self, parts: Iterable[str]) -> None:
-        """Measure the tasks of these parts; the datasets of a part are removed at its end."""
-        for part in parts:
-            for one in [one for one in TASKS.values() if one.part == part and self._installed(one.needs)]:
+    def measure(self, parts: Sequence[str], save: Callable[[], object]) -> None:
+        """Measure these parts; after each, save, and remove the datasets that no later part needs."""
+        for place, part in enumerate(parts):
+            tasks = [one for one in TASKS.values() if one.part == part and self._installed(one.needs)]
+            for one in tasks:
                 for size in self.profile.sizes(one.sizes):
                     self._task(one, size)
-            shutil.rmtree(self.folder / "datasets", ignore_errors=True)
+            save()
+            later = {one.dataset for one in TASKS.values() if one.part in parts[place + 1 :]}
+            for folder in self.folder.glob("datasets/*/*"):
+                if folder.name.partition("-")[0] not in later:
+                    shutil.rmtree(folder) if folder.is_dir() else folder.unlink()
 
     def _systems(self, one: Task, size: int) -> Iterator[str]:
         for system in one.systems:

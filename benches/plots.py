@@ -65,6 +65,10 @@ def _colour(system: str) -> str:
     return COLOURS.get(system.partition("/")[0], "#555555")
 
 
+def _plain(value: float, _: object = None) -> str:
+    return f"{value:,.0f}" if value >= 1 else f"{value:g}"
+
+
 def _curve(
     axes: Any, results: Results, task: str, title: str, across: str, *more: tuple[str, str, str]
 ) -> None:
@@ -97,6 +101,9 @@ def _curve(
         if results.sizes(name):
             line(name, "ours", text, dash)
     axes.set(xscale="log", yscale="log", xlabel=across, ylabel=f"{unit} (log)", title=title)
+    axes.minorticks_off()
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter(_plain)
     axes.legend(fontsize=8)
 
 
@@ -136,7 +143,7 @@ def _overview(results: Results, plt: Any) -> Any:
             color=COLOURS["ours"] if ratio >= 1 else COLOURS["rocksdict"],
             height=0.7,
         )
-        text = f"{ratio:.2f} × {row[3].split(' ')[0]}"
+        text = f"{row[-1]} {row[3].split(' ')[0]}"
         axes.text(
             ratio * (1.06 if ratio >= 1 else 0.94),
             place,
@@ -151,6 +158,7 @@ def _overview(results: Results, plt: Any) -> Any:
     axes.set_xscale("log")
     low, high = min(one for one, _ in rows), max(one for one, _ in rows)
     axes.set_xlim(min(low, 1) / 6, max(high, 1) * 6)
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:g} ×")
     axes.axvline(1, color="#444444", linewidth=1)
     axes.set(title="Speed relative to the fastest peer of each task (log; right of the line is faster)")
     axes.grid(axis="y", visible=False)
@@ -176,8 +184,8 @@ def _growth(results: Results, axes: Any) -> None:
         ylabel="records/s",
         ylim=(0, None),
     )
-    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
-    axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    axes.xaxis.set_major_formatter(_plain)
+    axes.yaxis.set_major_formatter(_plain)
     axes.legend(fontsize=8)
 
 

@@ -33,8 +33,8 @@ _LIMITS = {
     " product is no recall: it has neither words nor links nor time.",
 }
 _SCALES = {"ms": 1e3, "µs": 1e6, "s": 1.0}
-#: NumPy keeps nothing and is a peer for vectors only; elsewhere it stands for a limit.
-_NO_PEERS = {"recall": ("numpy",)}
+#: What does not do the same: NumPy's product is no recall, and networkx keeps nothing on disk.
+_NO_PEERS = {"recall": ("numpy",), "graph: import": ("networkx",)}
 
 Row = tuple[str, ...]
 
@@ -101,7 +101,7 @@ def shown(seconds: float, unit: str) -> str:
 
 
 def _number(value: float) -> str:
-    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}" if value >= 1 else f"{value:.2g}"
 
 
 def _spread(times: list[float], unit: str) -> str:
@@ -113,7 +113,7 @@ def _spread(times: list[float], unit: str) -> str:
 
 
 def _times(ratio: float | None) -> str:
-    return "–" if ratio is None else f"{ratio:.2f} ×"
+    return "–" if ratio is None else f"{ratio:.2f} ×" if ratio >= 0.1 else f"{ratio:.2g} ×"
 
 
 def _table(head: Row, rows: Iterable[Row]) -> list[str]:
@@ -319,14 +319,13 @@ def _notes(results: Results, part: str) -> list[str]:
     rows = []
     for task, size in results.tasks(part):
         for system in results.systems(task, size):
-            notes = results.rounds(task, size, system)[0]["notes"]
-            said = [
-                f"{name} {results.note(task, size, system, name):g}"
-                for name, value in notes.items()
-                if not isinstance(value, list)
-            ]
-            if said:
-                rows.append((task, _size(size), label(system), "; ".join(said)))
+            rounds = results.rounds(task, size, system)
+            names = [name for name, value in rounds[0]["notes"].items() if not isinstance(value, list)]
+            noted = [f"{name} {results.note(task, size, system, name):g}" for name in names]
+            if part in ("write", "ingest") and "finish" in rounds[0]:
+                noted.append(f"closing {median(one['finish'][0] for one in rounds) * 1e3:.1f} ms")
+            if noted:
+                rows.append((task, _size(size), label(system), "; ".join(noted)))
     return _table(("task", "size", "system", "measured besides"), rows) if rows else []
 
 
@@ -336,18 +335,10 @@ def _details(results: Results, part: str) -> list[str]:
         unit = results.unit(task, size)
         for system in results.systems(task, size) if unit else []:
             wall, cpu = (results.seconds(task, size, system, clock) for clock in ("wall", "cpu"))
-            first = next(one for one in results.systems(task, size) if one.startswith("ours"))
-            ratio = results.ratio(task, size, system, first)
-            rows.append(
-                (
-                    task,
-                    _size(size),
-                    label(system),
-                    _spread(wall, unit),
-                    shown(median(cpu), "µs" if unit == "/s" else unit),
-                    _times(ratio),
-                )
-            )
+            first = next((one for one in results.systems(task, size) if one.startswith("ours")), "")
+            ratio = _times(results.ratio(task, size, system, first))
+            used = shown(median(cpu), "µs" if unit == "/s" else unit)
+            rows.append((task, _size(size), label(system), _spread(wall, unit), used, ratio))
     head = ("task", "size", "system", "median (quartiles)", "CPU of one", "times as long as ours")
     return ["<details><summary>All systems</summary>", "", *_table(head, rows), "</details>", ""]
 
@@ -384,7 +375,7 @@ def page(document: dict[str, Any], images: list[str]) -> str:
     """Return the page as Markdown."""
     results = Results(document)
     ratios = compared(results)
-    settings = {}
+    settings: dict[str, str] = {}
     for one in (keep.SETTINGS, search.SETTINGS, vectors.SETTINGS):
         for name, text in one.items():
             settings[name] = f"{settings[name]}; {text}" if name in settings else text

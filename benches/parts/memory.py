@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
 from itertools import count as numbers
+from pathlib import Path
 from typing import Any
 
 from benches.data import fields, matrix, questions, texts
@@ -23,7 +24,7 @@ QUESTIONS = 20
 # Blocks.
 
 
-def _memory(job: Job, folder: object) -> Any:
+def _memory(folder: Path) -> Any:
     """Open a memory whose embedder gives every question the same vector."""
     from chronomemory.blocks import Memory  # noqa: PLC0415
     from chronomemory.embedders import CallableEmbedder  # noqa: PLC0415
@@ -43,7 +44,7 @@ def fill(job: Job) -> None:
     from chronomemory.blocks import content_hash, sync  # noqa: PLC0415
     from chronomemory.blocks.storage.blocks import new_block  # noqa: PLC0415
 
-    memory, given = _memory(job, job.dataset("blocks")), list(dict.fromkeys(texts(job.size)))
+    memory, given = _memory(job.dataset("blocks")), list(dict.fromkeys(texts(job.size)))
     for start in range(0, len(given), 10_000):
         with memory.blocks.begin() as conn:
             for text, row in zip(given[start : start + 10_000], rows[start:], strict=False):
@@ -69,7 +70,7 @@ def _recall(job: Job, ask: Callable[[Any, str], Any]) -> Work:
                 best[np.argsort(-scores[best])]
 
         return product
-    memory = _memory(job, job.dataset("blocks"))
+    memory = _memory(job.dataset("blocks"))
     job.stack.callback(memory.close)
 
     def work() -> None:
@@ -92,11 +93,11 @@ def frame(job: Job) -> Work:
 
 @task("memory", "open and first recall", "ours", sizes="blocks", dataset="blocks", fresh=True)
 def first_recall(job: Job) -> Work:
-    _memory(job, job.folder / "other").close()
+    _memory(job.folder / "other").close()
     (asked,) = questions(job.size, 2, 1)
 
     def work() -> bool:
-        memory = _memory(job, job.dataset("blocks"))
+        memory = _memory(job.dataset("blocks"))
         job.finish = memory.close
         return bool(memory.recall(asked))
 
@@ -106,7 +107,7 @@ def first_recall(job: Job) -> Work:
 @task("memory", "learn", "ours", "ours/consolidate", fresh=True, unit="µs", rounds=3)
 def learn(job: Job) -> Work:
     given = list(texts(job.scaled(2_000)))
-    memory = _memory(job, job.folder / "memory")
+    memory = _memory(job.folder / "memory")
     job.finish = memory.close
 
     def learning() -> None:
@@ -204,23 +205,24 @@ def graph_import(job: Job) -> Work:
     return _workspace(job, _graph(job))[0]
 
 
-def _walk(job: Job, which: int) -> Work:
+def _walk(job: Job, *, hops: bool) -> Work:
     given = _graph(job)
-    ways = _workspace(job, given)
-    ways[0]()
+    fill, edges, near = _workspace(job, given)
+    fill()
+    ask = near if hops else edges
     names = [node["id"] for node in given["nodes"][:: max(1, len(given["nodes"]) // 200)]]
     job.count = len(names)
-    return lambda: [len(ways[which](name)) for name in names]
+    return lambda: [len(ask(name)) for name in names]
 
 
 @task("memory", "graph: edges of a node", *GRAPHS, unit="µs")
 def graph_edges(job: Job) -> Work:
-    return _walk(job, 1)
+    return _walk(job, hops=False)
 
 
 @task("memory", "graph: within two hops", *GRAPHS, unit="µs")
 def graph_hops(job: Job) -> Work:
-    return _walk(job, 2)
+    return _walk(job, hops=True)
 
 
 # Episodes and pages.
@@ -233,15 +235,20 @@ def episodes(job: Job) -> Work:
     store = open_keep("ours", job.folder / "store").store
     job.finish = store.close
     kept, start = ChronoMemoryStore(store).episodes, datetime(2026, 1, 1, tzinfo=timezone.utc)
-    names = {"user": "ann", "session": "s1", "agent": "helper"}
+    names: dict[str, Any] = {"user": "ann", "session": "s1", "agent": "helper"}
     given = [
         Episode(id=f"e{n}", content=text, timestamp=start + timedelta(seconds=n), source_node="chat", **names)
         for n, text in enumerate(texts(job.scaled(5_000)))
     ]
     if job.setting == "put_many":
-        return lambda: kept.put_many(given, **names) and None
+        return lambda: kept.put_many(given, **names)
     if job.setting == "put":
-        return lambda: [kept.put(one, **names) for one in given] and None
+
+        def put() -> None:
+            for one in given:
+                kept.put(one, **names)
+
+        return put
     kept.put_many(given, **names)
     kept.recent("ann", limit=10)
     job.count = 200
@@ -272,8 +279,12 @@ def append(job: Job) -> Work:
         def write() -> None:
             pages.append(names[next(turn) % 20], next(entries), ["late"])
 
+    def work() -> None:
+        for _ in range(20):
+            write()
+
     job.count = 20
-    return lambda: [write() for _ in range(20)] and None
+    return work
 
 
 # Scopes.

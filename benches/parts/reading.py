@@ -212,7 +212,7 @@ def _run(words: list[str]) -> None:
 
 def opened(job: Job, name: str = "store") -> Any:
     """Open a dataset for a task of many rounds, without the verification in the background."""
-    options = {"verify": "quick"} if job.family == "ours" else {}
+    options: dict[str, Any] = {"verify": "quick"} if job.family == "ours" else {}
     keep = open_keep(job.family, job.dataset(name), **options)
     job.stack.callback(keep.close)
     return keep

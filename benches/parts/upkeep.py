@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from os import cpu_count
 from statistics import quantiles
 from time import perf_counter
+from typing import Any
 
 from benches.data import fields
 from benches.harness import Job, Work, dataset, task
@@ -19,7 +20,7 @@ from benches.parts.reading import megabytes, proc
 USERS = 1_000
 
 
-def copied(job: Job, name: str) -> object:
+def copied(job: Job, name: str) -> Any:
     """Open a copy of a dataset."""
     shutil.copytree(job.dataset(name), job.folder / "store")
     return open_keep(job.family, job.folder / "store")
@@ -63,7 +64,8 @@ def verify(job: Job) -> Work:
 
         return work
     if job.family == "sqlite":
-        return open_keep("sqlite", job.dataset("store")).verify
+        verified: Work = open_keep("sqlite", job.dataset("store")).verify
+        return verified
     from chronomemory import ChronoStore  # noqa: PLC0415
 
     return lambda: ChronoStore(job.dataset("store")).verify().valid

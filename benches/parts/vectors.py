@@ -32,7 +32,7 @@ Found = list[list[int]]
 def best(scores: np.ndarray) -> Found:
     top = np.argpartition(scores, -TOP, axis=1)[:, -TOP:]
     order = np.argsort(-np.take_along_axis(scores, top, axis=1), axis=1)
-    return np.take_along_axis(top, order, axis=1).tolist()
+    return list(np.take_along_axis(top, order, axis=1).tolist())
 
 
 class OurRows:
@@ -83,7 +83,7 @@ class Usearch(NumPy):
     def search(self, queries: np.ndarray) -> Found:
         cores = os.cpu_count() or 1
         found = self._search(self._rows, queries, TOP, self._metric, exact=True, threads=cores)
-        return np.atleast_2d(found.keys).astype(int).tolist()
+        return list(np.atleast_2d(found.keys).astype(int).tolist())
 
 
 class Faiss:
@@ -102,7 +102,7 @@ class Faiss:
         faiss.write_index(index, str(folder / "flat"))
 
     def search(self, queries: np.ndarray) -> Found:
-        return self._index.search(queries, TOP)[1].tolist()
+        return list(self._index.search(queries, TOP)[1].tolist())
 
     def close(self) -> None:
         pass
@@ -166,11 +166,16 @@ class Codes:
 
     def __init__(self, rows: int) -> None:
         self._codes = np.ones(max(1, rows * DIM // 16), dtype=np.uint64)
-        self._cores = os.cpu_count() or 1
-        self._pool = ThreadPoolExecutor(self._cores)
+        # Starting a thread takes longer than reading little.
+        cores = (os.cpu_count() or 1) if self._codes.nbytes > 1 << 21 else 1
+        self._parts = np.array_split(self._codes, cores)
+        self._pool = ThreadPoolExecutor(cores)
 
     def search(self, _: np.ndarray) -> None:
-        list(self._pool.map(np.sum, np.array_split(self._codes, self._cores)))
+        others = [self._pool.submit(np.sum, part) for part in self._parts[1:]]
+        np.sum(self._parts[0])
+        for other in others:
+            other.result()
 
 
 _KINDS: dict[str, Any] = {
@@ -194,7 +199,12 @@ def _exact(job: Job, batch: int, calls: int) -> Work:
     job.count = calls
     if job.system == "limit":
         codes = Codes(job.size)
-        return lambda: [codes.search(each) for each in queries] and None
+
+        def read() -> None:
+            for each in queries:
+                codes.search(each)
+
+        return read
     kind = _KINDS[job.family](job.dataset("rows"))
     job.stack.callback(kind.close)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from time import perf_counter
+from typing import Any
 
 from benches.data import fields, identifier, matrix, write_ndjson
 from benches.harness import Job, Work, task
@@ -71,7 +72,7 @@ for _durable, _threads, _count in (
     )
 
 
-def _many(job: Job, count: int, **options: object) -> Work:
+def _many(job: Job, count: int, **options: Any) -> Work:
     count = job.scaled(count)
     given = list(batches(count))
     if job.setting == "expiring":
@@ -98,7 +99,7 @@ def in_batches(job: Job) -> Work:
     return _many(job, 200_000)
 
 
-VARIANTS: dict[str, dict[str, object]] = {
+VARIANTS: dict[str, dict[str, Any]] = {
     "": {},
     "salt=True": {"salt": True},
     "no salt": {"salt": False},
