@@ -356,7 +356,7 @@ class Run:
         for worker in workers.values():
             worker.end()
         shutil.rmtree(self.folder / "jobs", ignore_errors=True)
-        self._keep(one, size, samples)
+        self.keep(one, size, samples)
         print(
             f"{one.part}: {one.name}{f', {size:,}' if size else ''}: {perf_counter() - began:.1f} s",
             flush=True,
@@ -407,7 +407,7 @@ class Run:
         shutil.rmtree(self.folder / "jobs", ignore_errors=True)
         return sample
 
-    def _keep(self, one: Task, size: int, samples: dict[str, list[dict[str, Any]]]) -> None:
+    def keep(self, one: Task, size: int, samples: dict[str, list[dict[str, Any]]]) -> None:
         """Check that all systems gave the same answers, and keep what they took."""
         answers = {
             system: json.dumps([sample["answer"] for sample in its])

@@ -291,6 +291,12 @@ def compared(results: Results) -> list[tuple[float, Row]]:
     return sorted(rows, key=lambda row: row[0])
 
 
+def _cpu(results: Results, task: str, size: int, system: str) -> str:
+    """Spell the CPU time of one operation."""
+    unit = results.unit(task, size)
+    return shown(median(results.seconds(task, size, system, "cpu")), "µs" if unit == "/s" else unit)
+
+
 def _summary(results: Results, part: str) -> list[str]:
     rows = []
     for task, size in results.tasks(part):
@@ -299,19 +305,18 @@ def _summary(results: Results, part: str) -> list[str]:
             continue
         for ours in [one for one in results.systems(task, size) if one.partition("/")[0] == "ours"]:
             name = task + (f" ({ours.partition('/')[2]})" if "/" in ours else "")
-            wall, cpu = (results.seconds(task, size, ours, clock) for clock in ("wall", "cpu"))
-            best = (
-                "–"
-                if peer is None
-                else f"{label(peer)} {shown(median(results.seconds(task, size, peer)), unit)}"
-            )
-            to_peer = None if peer is None else results.ratio(task, size, peer, ours)
-            to_limit = results.ratio(task, size, "limit", ours)
-            used = shown(median(cpu), "µs" if unit == "/s" else unit)
-            rows.append(
-                (name, _size(size), _spread(wall, unit), used, best, _times(to_peer), _times(to_limit))
-            )
-    head = ("task", "size", "ours (quartiles)", "CPU of one", "fastest peer", "to it", "to the limit")
+            wall = _spread(results.seconds(task, size, ours), unit)
+            to_limit = _times(results.ratio(task, size, "limit", ours))
+            best, to_peer, theirs = "–", "–", "–"
+            if peer is not None:
+                best = f"{label(peer)} {shown(median(results.seconds(task, size, peer)), unit)}"
+                to_peer, theirs = (
+                    _times(results.ratio(task, size, peer, ours)),
+                    _cpu(results, task, size, peer),
+                )
+            cpu = _cpu(results, task, size, ours)
+            rows.append((name, _size(size), wall, cpu, best, theirs, to_peer, to_limit))
+    head = ("task", "size", "ours (quartiles)", "CPU", "fastest peer", "its CPU", "to it", "to the limit")
     return _table(head, rows) if rows else []
 
 
@@ -322,24 +327,25 @@ def _notes(results: Results, part: str) -> list[str]:
             rounds = results.rounds(task, size, system)
             names = [name for name, value in rounds[0]["notes"].items() if not isinstance(value, list)]
             noted = [f"{name} {results.note(task, size, system, name):g}" for name in names]
-            if part in ("write", "ingest") and "finish" in rounds[0]:
-                noted.append(f"closing {median(one['finish'][0] for one in rounds) * 1e3:.1f} ms")
             if noted:
                 rows.append((task, _size(size), label(system), "; ".join(noted)))
     return _table(("task", "size", "system", "measured besides"), rows) if rows else []
 
 
 def _details(results: Results, part: str) -> list[str]:
-    rows = []
+    # What a system left undone until it is closed shows there.
+    rows, closes = [], part in ("write", "ingest")
     for task, size in results.tasks(part):
         unit = results.unit(task, size)
         for system in results.systems(task, size) if unit else []:
-            wall, cpu = (results.seconds(task, size, system, clock) for clock in ("wall", "cpu"))
+            wall, used = results.seconds(task, size, system), _cpu(results, task, size, system)
             first = next((one for one in results.systems(task, size) if one.startswith("ours")), "")
             ratio = _times(results.ratio(task, size, system, first))
-            used = shown(median(cpu), "µs" if unit == "/s" else unit)
-            rows.append((task, _size(size), label(system), _spread(wall, unit), used, ratio))
-    head = ("task", "size", "system", "median (quartiles)", "CPU of one", "times as long as ours")
+            closing = [one["finish"][0] for one in results.rounds(task, size, system) if "finish" in one]
+            close = (f"{median(closing) * 1e3:.1f} ms" if closing else "–",) if closes else ()
+            rows.append((task, _size(size), label(system), _spread(wall, unit), used, ratio, *close))
+    head: Row = ("task", "size", "system", "median (quartiles)", "CPU", "times as long as ours")
+    head = (*head, "closing, once") if closes else head
     return ["<details><summary>All systems</summary>", "", *_table(head, rows), "</details>", ""]
 
 
@@ -362,8 +368,8 @@ METHOD = """\
 - A record has twelve fields and about 420 bytes as JSON, its log line about 690. All systems get the same.
 - Systems take turns, round by round. What depends on the state of a process is measured in a new process each
   round; else a process is kept, and its first answer is not counted.
-- Times are medians with quartiles. CPU time is that of all threads and children. *To it* and *to the limit*
-  are medians of the ratios of each round: 2.00 × is twice as fast, 0.50 × half as fast.
+- Times are medians with quartiles. *CPU* is the processor time of one operation, of all threads and children.
+  *To it* and *to the limit* are medians of each round's ratio: 2.00 × is twice as fast, 0.50 × half as fast.
 - Answers are compared: numbers of records and of hits, ids of exact vector search. Threads of a system that
   still work after a call has returned are not in its time.
 - Peers return the bytes that they were given. chronomemory compares the checksum of a record, and decodes its

@@ -124,7 +124,7 @@ def learn(job: Job) -> Work:
 
 
 def _graph(job: Job) -> dict[str, Any]:
-    chance, nodes = random.Random(7), job.scaled(20_000)
+    chance, nodes = random.Random(7), job.scaled(5_000)
     job.count = 1
 
     def node() -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from benches import harness, parts
 from benches.__main__ import main
 from benches.report import page
 
@@ -105,6 +106,17 @@ def test_report_names_machine_versions_and_what_was_left_out() -> None:
     for fact in ("2 cores of a processor", "without SHA instructions", "commit 0123abcd", "lmdb 1.0"):
         assert fact in text
     assert "**tantivy**: not installed" in text
+
+
+@pytest.mark.parametrize(("answer", "faults"), [(10, 0), (9, 1)])
+def test_different_answers_of_two_systems_are_a_fault(tmp_path: Path, answer: int, faults: int) -> None:
+    parts.load()
+    run = harness.Run(harness.PROFILES["tiny"], tmp_path)
+    sample = {"wall": 1.0, "cpu": 1.0, "count": 1, "notes": {}}
+    samples = {name: [{**sample, "answer": its}] for name, its in (("ours", 10), ("sqlite", answer))}
+    run.keep(harness.TASKS["query of 1 % by kind"], 1_000, samples)
+    assert len(run.faults) == faults
+    assert [one["system"] for one in run.results] == ["ours", "sqlite"]
 
 
 def test_unknown_part_is_refused() -> None:
