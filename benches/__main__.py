@@ -35,14 +35,14 @@ def run(options: argparse.Namespace) -> int:
         measured.measure([part for part in harness.PARTS if part in chosen], save)
     print(f"wrote {options.results}")
     if not options.no_report:
-        report(options.results, options.page)
+        report([options.results], options.page)
     return 1 if measured.faults else 0
 
 
-def report(results: Path, page: Path) -> None:
+def report(results: Sequence[Path], page: Path) -> None:
     from benches import plots, report  # noqa: PLC0415 - workers need no matplotlib
 
-    document = json.loads(results.read_text(encoding="utf-8"))
+    document = report.merged([json.loads(file.read_text(encoding="utf-8")) for file in results])
     images = plots.draw(document, page.parent / "images") if plots.available() else []
     page.write_text(report.page(document, images), encoding="utf-8")
     print(f"wrote {page} and {len(images)} plots")
@@ -63,7 +63,7 @@ def main(given: Sequence[str] | None = None) -> int:
     runs.add_argument("--results", type=Path, default=harness.ROOT / "target" / "benchmarks.json")
     runs.add_argument("--no-report", action="store_true", help="write the results alone")
     again = verbs.add_parser("report", help="make page and plots of results")
-    again.add_argument("results", type=Path)
+    again.add_argument("results", type=Path, nargs="+", help="a later file replaces what an earlier one has")
     for one in (runs, again):
         one.add_argument("--page", type=Path, default=harness.ROOT / "docs" / "benchmarks.md")
     worker = verbs.add_parser("worker", help="measure one system (used by run)")

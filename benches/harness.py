@@ -62,7 +62,7 @@ PROFILES = {
         11,
     ),
     "quick": Profile(
-        "quick", 0.1, (10_000, 100_000), (1_000, 10_000), (1_000, 10_000, 50_000), (2_000,), 3, 5
+        "quick", 0.1, (10_000, 100_000), (1_000, 10_000), (1_000, 10_000, 30_000), (2_000,), 3, 5
     ),
     "tiny": Profile("tiny", 0.01, (300,), (100,), (100,), (50,), 1, 2),
 }
@@ -328,7 +328,7 @@ class Run:
             raise WorkerError(_last_line(worker.log))
 
     def _task(self, one: Task, size: int) -> None:
-        began = perf_counter()
+        began, used = perf_counter(), _cpu()
         samples: dict[str, list[dict[str, Any]]] = {}
         ready = [system for system in self._systems(one, size) if self._prepared(one, system, size)]
         rounds = self.rounds or one.rounds
@@ -357,10 +357,8 @@ class Run:
             worker.end()
         shutil.rmtree(self.folder / "jobs", ignore_errors=True)
         self.keep(one, size, samples)
-        print(
-            f"{one.part}: {one.name}{f', {size:,}' if size else ''}: {perf_counter() - began:.1f} s",
-            flush=True,
-        )
+        took = f"{perf_counter() - began:.1f} s, {_cpu() - used:.1f} s of CPU"
+        print(f"{one.part}: {one.name}{f', {size:,}' if size else ''}: {took}", flush=True)
 
     def _guarded(self, one: Task, system: str, size: int, work: Work) -> Any:
         """Do a work; a failure is noted, and the run goes on without that system."""

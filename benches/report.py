@@ -10,7 +10,7 @@ from benches import keep
 from benches.harness import PARTS
 from benches.parts import search, vectors
 
-__all__ = ["LABELS", "Results", "compared", "label", "page"]
+__all__ = ["LABELS", "Results", "compared", "label", "merged", "page"]
 
 LABELS = {"ours": "chronomemory", "base": "other build", "numpy": "NumPy", "limit": "limit"}
 _TITLES = {
@@ -37,6 +37,15 @@ _SCALES = {"ms": 1e3, "µs": 1e6, "s": 1.0}
 _NO_PEERS = {"recall": ("numpy",), "graph: import": ("networkx",)}
 
 Row = tuple[str, ...]
+
+
+def merged(documents: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the results of several runs of one machine as one."""
+    document = {**documents[0], "runs": documents}
+    for name in ("results", "faults"):
+        document[name] = [each for one in documents for each in one[name]]
+    document["skipped"] = {name: why for one in documents for name, why in one["skipped"].items()}
+    return document
 
 
 class Results:
@@ -350,14 +359,18 @@ def _details(results: Results, part: str) -> list[str]:
 
 
 def _machine(document: dict[str, Any]) -> list[str]:
-    machine, profile = document["machine"], document["profile"]
+    machine = document["machine"]
+    runs = [(one["machine"], one["profile"]["name"]) for one in document["runs"]]
     sha = "with" if machine["sha_instructions"] else "without"
     versions = ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
     return [
         f"- **Machine**: {machine['cores']} cores of {machine['cpu']}, {sha} SHA instructions,"
         f" {machine['memory_gb']} GB, {machine['system']}, Python {machine['python']}.",
-        f"- **Run**: {machine['when']}, commit {machine['commit']}, {machine['build']} build, profile"
-        f" `{profile['name']}`, load {machine['load']} at the start.",
+        *(
+            f"- **Run**: {run['when']}, commit {run['commit']}, {run['build']} build, profile `{profile}`,"
+            f" load {run['load']} at the start."
+            for run, profile in runs
+        ),
         f"- **Versions**: {versions}.",
         *(f"- **{name}**: {why}." for name, why in document["skipped"].items()),
         "",

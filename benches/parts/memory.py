@@ -106,7 +106,7 @@ def first_recall(job: Job) -> Work:
 
 @task("memory", "learn", "ours", "ours/consolidate", fresh=True, unit="µs", rounds=3)
 def learn(job: Job) -> Work:
-    given = list(texts(job.scaled(2_000)))
+    given = list(texts(job.scaled(1_000)))
     memory = _memory(job.folder / "memory")
     job.finish = memory.close
 

@@ -10,7 +10,7 @@ import pytest
 
 from benches import harness, parts
 from benches.__main__ import main
-from benches.report import page
+from benches.report import merged, page
 
 
 def sections(text: str) -> dict[str, str]:
@@ -23,7 +23,7 @@ def rows(section: str) -> dict[str, list[str]]:
     return {cells[0]: cells[1:] for cells in reversed(lines)}
 
 
-def document(**systems: float) -> dict[str, Any]:
+def results(**systems: float) -> dict[str, Any]:
     """Results of two tasks in which each system takes so many seconds for 1,000 operations."""
 
     def result(task: str, system: str, seconds: float) -> dict[str, Any]:
@@ -32,7 +32,7 @@ def document(**systems: float) -> dict[str, Any]:
         return {**kept, "rounds": [sample] * 3}
 
     tasks = ("upsert, normal, 1 thread", "upsert, durable, 1 thread")
-    return {
+    document = {
         "machine": {
             "cpu": "a processor",
             "cores": 2,
@@ -51,10 +51,11 @@ def document(**systems: float) -> dict[str, Any]:
         "faults": [],
         "results": [result(task, name, seconds) for task in tasks for name, seconds in systems.items()],
     }
+    return merged([document])
 
 
 def test_our_store_alone_is_measured_and_reported(tmp_path: Path) -> None:
-    results, written = tmp_path / "results.json", tmp_path / "benchmarks.md"
+    measured_file, written = tmp_path / "results.json", tmp_path / "benchmarks.md"
     options = [
         "--profile",
         "tiny",
@@ -66,8 +67,8 @@ def test_our_store_alone_is_measured_and_reported(tmp_path: Path) -> None:
         "--folder",
         str(tmp_path),
     ]
-    assert main(["run", *options, "--results", str(results), "--page", str(written)]) == 0
-    measured = json.loads(results.read_text())
+    assert main(["run", *options, "--results", str(measured_file), "--page", str(written)]) == 0
+    measured = json.loads(measured_file.read_text())
     assert measured["faults"] == []
     families = {one["system"].partition("/")[0] for one in measured["results"]}
     assert families == {"ours"}
@@ -82,27 +83,33 @@ def test_our_store_alone_is_measured_and_reported(tmp_path: Path) -> None:
     # The page is made of the file alone, and the same each time.
     before = written.read_text()
     written.unlink()
-    assert main(["report", str(results), "--page", str(written)]) == 0
+    assert main(["report", str(measured_file), "--page", str(written)]) == 0
     assert written.read_text() == before
 
 
 def test_report_lists_what_is_slower_than_the_fastest_peer() -> None:
-    found = sections(page(document(ours=2.0, rocksdict=1.0, lmdb=4.0, limit=0.5), []))
+    found = sections(page(results(ours=2.0, rocksdict=1.0, lmdb=4.0, limit=0.5), []))
     lost = rows(found["Slower than the fastest peer"])["upsert, normal, 1 thread"]
     assert lost == ["", "500/s", "rocksdict 1,000/s", "0.50 ×"]
     assert "upsert, normal, 1 thread" not in rows(found["Faster than the fastest peer"])
     assert rows(found["Writing"])["upsert, normal, 1 thread"][-2:] == ["0.50 ×", "0.25 ×"]
 
 
+def test_a_later_run_replaces_what_an_earlier_one_measured() -> None:
+    text = page(merged([results(ours=2.0, rocksdict=1.0), results(ours=0.5, rocksdict=1.0)]), [])
+    assert text.count("**Run**") == 2
+    assert rows(sections(text)["Faster than the fastest peer"])["upsert, normal, 1 thread"][-1] == "2.00 ×"
+
+
 @pytest.mark.parametrize(("peer", "met"), [(1.7, "yes"), (1.5, "**no**")])
 def test_bar_is_met_from_its_value_on(peer: float, met: str) -> None:
-    bars = rows(sections(page(document(ours=2.0, rocksdict=peer), []))["Bars"])
+    bars = rows(sections(page(results(ours=2.0, rocksdict=peer), []))["Bars"])
     bar = bars["single upserts, `normal`, to rocksdict (without SHA instructions)"]
     assert bar == ["≥ 0.8 ×", f"{peer / 2:.2f} ×", met]
 
 
 def test_report_names_machine_versions_and_what_was_left_out() -> None:
-    text = page(document(ours=1.0), [])
+    text = page(results(ours=1.0), [])
     for fact in ("2 cores of a processor", "without SHA instructions", "commit 0123abcd", "lmdb 1.0"):
         assert fact in text
     assert "**tantivy**: not installed" in text
