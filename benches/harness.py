@@ -307,13 +307,16 @@ class Run:
         cores = str(os.cpu_count() or 1)
         threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), cores)
         python = self.base if system.startswith("base") and self.base else sys.executable
-        state = self.folder / "state"
+        # Code is compiled once, as an installation does it; heads are remembered in the folder of the run.
+        places = {"PYTHONPYCACHEPREFIX": "compiled", "XDG_STATE_HOME": "state"}
+        own = {name: str(self.folder / place) for name, place in places.items()}
+        usual = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
         log = Path(order["folder"]).with_suffix(".log")
         with log.open("w") as errors:
             process = subprocess.Popen(
                 [python, "-m", "benches", "worker", verb, json.dumps(order)],
                 cwd=ROOT,
-                env={**os.environ, **threads, "XDG_STATE_HOME": str(state), "PYTHONUTF8": "1"},
+                env={**usual, **threads, **own, "PYTHONUTF8": "1"},
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,

@@ -104,7 +104,7 @@ def _curve(
     axes.minorticks_off()
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_formatter(_plain)
-    axes.legend(fontsize=8)
+    axes.legend(fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
 
 
 def _bars(axes: Any, results: Results, tasks: list[str], title: str) -> None:
@@ -198,7 +198,7 @@ def _write(results: Results, plt: Any) -> Any:
 
 
 def _open(results: Results, plt: Any) -> Any:
-    figure, axes = plt.subplots(figsize=(7, 4))
+    figure, axes = plt.subplots(figsize=(8, 4))
     name = "open and first get"
     more = (
         (f"{name}, compacted", "chronomemory, compacted", "--"),
@@ -220,7 +220,7 @@ def _pair(
     part: str, first: tuple[str, str], second: tuple[str, str], across: str
 ) -> Callable[[Results, Any], Any]:
     def pair(results: Results, plt: Any) -> Any:
-        figure, both = plt.subplots(1, 2, figsize=(10, 4))
+        figure, both = plt.subplots(1, 2, figsize=(12, 4))
         for axes, (task, title) in zip(both, (first, second), strict=True):
             _curve(axes, results, task, title, across)
         return figure

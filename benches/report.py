@@ -26,7 +26,8 @@ _TITLES = {
 _LIMITS = {
     "write": "SHA-256 of the same log lines in one call and writing them, one core; durable: a sync for each",
     "ingest": "SHA-256 of the resulting log lines in one call, and writing them, on one core.",
-    "open": "For the import: Python alone.",
+    "open": "Import: Python alone, whose start is in all figures. Ours imports `ChronoStore` too, which"
+    " `import chronomemory` alone leaves until it is used.",
     "upkeep": "SHA-256 of the log's bytes on all cores, nothing else.",
     "vectors": "Reading four bits of each number once, on all cores.",
     "memory": "Pages: writing, syncing and renaming a file of 4 kB. MCP: a server of the SDK alone. NumPy's"

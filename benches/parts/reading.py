@@ -195,12 +195,14 @@ IMPORTS = ("ours", "rocksdict", "lmdb", "sqlite", "duckdb", "tantivy", "lancedb"
 def importing(job: Job) -> Work:
     module = {"ours": "chronomemory", "limit": "sys"}.get(job.family) or MODULES.get(job.family, job.family)
     words = ["-c", f"import {module}" + "; chronomemory.ChronoStore" * (job.family == "ours")]
+    _run(words)
     return lambda: _run(words)
 
 
 @task("open", "import in a new process, --version", "ours", fresh=True)
 def version(job: Job) -> Work:
-    return lambda: _run(["-m", "chronomemory", "--version"])
+    _run(words := ["-m", "chronomemory", "--version"])
+    return lambda: _run(words)
 
 
 def _run(words: list[str]) -> None:
