@@ -359,6 +359,13 @@ def _details(results: Results, part: str) -> list[str]:
     return ["<details><summary>All systems</summary>", "", *_table(head, rows), "</details>", ""]
 
 
+def _busy(machine: dict[str, Any]) -> list[str]:
+    """Return a warning if other programs had the processor."""
+    if machine["load"] <= machine["cores"] / 2:
+        return []
+    return ["- **Provisional**: other programs kept the machine busy, so no figure here is one to rely on."]
+
+
 def _machine(document: dict[str, Any]) -> list[str]:
     machine = document["machine"]
     runs = [(one["machine"], one["profile"]["name"]) for one in document["runs"]]
@@ -373,6 +380,7 @@ def _machine(document: dict[str, Any]) -> list[str]:
             for run, profile in runs
         ),
         f"- **Versions**: {versions}.",
+        *_busy(machine),
         *(f"- **{name}**: {why}." for name, why in document["skipped"].items()),
         "",
     ]
