@@ -498,6 +498,8 @@ pub(in crate::store) fn finish_erasing(site: &Site, log: &Log, state: &State, ve
     };
     match log.open().map(|log| &log.origin) {
         Some(Origin::Ours(sentinel)) if left.base.is_some() && sentinel.told.base == left.base => {
+            // The process that renamed the log may have been killed before the rename was on disk.
+            site.disk.sync_dir(site.layout.folder()).at(site.layout.folder())?;
             let names_rows = |path: &Path| vectors.names_rows(state, path);
             left.carry_out(site, |name| may_go(site, sentinel, names_rows, name))?;
             // Drafts of indexes go first, then files again: a draft may get its name while others are removed.
