@@ -317,6 +317,9 @@ class Upkeep:
     def findings(self) -> _Dict: ...  # What opening found, in the shape of verify().
     def in_doubt(self) -> tuple[int, list[str]]: ...  # Records that lost events may be about; the ids known.
     def verify(self, progress: _Progress) -> _Dict: ...
+    def verify_opened(self) -> None:
+        """Verify log and base, unless that was done since the store was opened; see `findings`."""
+
     def accept_head(self) -> None: ...
     def compact(self, keep_history: bool, progress: _Progress) -> int:
         """Compact the log and return how many events the old one had."""
@@ -415,6 +418,9 @@ class Walk:
     def __iter__(self) -> Walk: ...
     def __next__(self) -> ChronoRecord: ...
     def __length_hint__(self) -> int: ...
+    def lines(self, count: int) -> list[tuple[str, str, bytes] | ChronoRecord]:
+        """Return the next records as id, kind and line of an export; as they are if they lack a field."""
+
     def close(self) -> None: ...
 
 @final

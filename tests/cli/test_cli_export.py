@@ -113,3 +113,19 @@ def test_only_an_import_passes_over_the_times(run: Run, tmp_path: Path, field: s
     file.write_text(json.dumps({"id": "A", field: "2026-01-01T00:00:00+00:00"}) + "\n")
     assert run("ingest", file).code == 2, "a loader of plain records knows no such field"
     assert run("import", file).code == 0
+
+
+def test_exported_lines_hold_every_field_and_both_times(tmp_path: Path) -> None:
+    odd = ['é"\\\n', "\u2028", "𝄞", ""]
+    with ChronoStore(tmp_path) as store:
+        for number, text in enumerate(odd):
+            data = {text: [text, {"b": 1.5, "a": -0.0}], "n": 10**20}
+            store.upsert({"id": f"r{number}{text}", "kind": f"kind {text}", "label": text, "data": data})
+        store.upsert({"id": "later", "confidence": 0.25, "evidence": ["e"], "is_hypothesis": True})
+        store.upsert({"id": "r1\u2028", "label": "changed"})
+        expected = []
+        for record in store.query(status=None):
+            assert record.created_at is not None and record.updated_at is not None
+            times = (record.created_at.isoformat(), record.updated_at.isoformat())
+            expected.append({**record.to_dict(), "created_at": times[0], "updated_at": times[1]})
+        assert list(records_of(store)) == [canonical_json(one) + b"\n" for one in expected]

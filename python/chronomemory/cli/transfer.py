@@ -7,7 +7,6 @@ import sys
 import tempfile
 from collections.abc import Container, Iterator
 from contextlib import ExitStack, contextmanager
-from itertools import islice
 from pathlib import Path
 from typing import Annotated
 
@@ -131,7 +130,7 @@ def export(
         if file != STDIN:
             check_target(file, at.project, force=force)
         with here.out.progress("reading") as progress:
-            report = here.store.verify(progress=progress)
+            report = here.store.verify(progress=progress) if is_log else _findings(here.store)
         if not report.valid:
             here.out.warn("the chain is invalid: what is exported is what the good lines say")
         if is_log and report.base != "none":
@@ -229,34 +228,43 @@ _OF_SAYINGS = (b"config:", b"frame:", b"\\u")
 _OF_ROWS = "row-"
 
 
+def _findings(store: ChronoStore) -> VerifyReport:
+    """Verify the log and its base; archives and derived files are not read."""
+    store.engine.upkeep.verify_opened()
+    return VerifyReport.from_dict(store.engine.upkeep.findings())
+
+
 def records_of(store: Records, left_out: Container[str] = ()) -> Iterator[bytes]:
     """Yield every own record as a line, with its times, except those that an import would refuse."""
-    for record in _own_records(store):
-        if record.id not in left_out:
-            times = {"created_at": record.created_at, "updated_at": record.updated_at}
-            dates = {name: moment.isoformat() for name, moment in times.items() if moment is not None}
-            yield canonical_json({**record.to_dict(), **dates}) + b"\n"
+    yield from (line for record_id, line in _own_lines(store) if record_id not in left_out)
 
 
 def events_of(store: Records) -> Iterator[bytes]:
     """Yield every event of the own records, in the order of the log."""
     lines = {
         parse_json(line)["seq"]: line
-        for record in _own_records(store)
-        for line in store.engine.history(record.id)
+        for record_id, _ in _own_lines(store)
+        for line in store.engine.history(record_id)
     }
     yield from (lines[seq] + b"\n" for seq in sorted(lines))
 
 
-def _own_records(store: Records) -> Iterator[ChronoRecord]:
+def _own_lines(store: Records) -> Iterator[tuple[str, bytes]]:
     engine = store.engine.with_expired()
+    is_scoped = any(engine.scope_names() or ())
     walk = store.stream(status=None, faces=True, expired=True)
-    while some := list(islice(walk, _LOOKED_AT_ONCE)):
-        owned = engine.are_own([record.id for record in some])
-        for record, is_own in zip(some, owned, strict=True):
-            is_internal = record.kind == OPERATION_KIND or record.id.startswith(_INTERNAL)
-            if is_own and not is_internal:
-                yield record
+    while some := walk.lines(_LOOKED_AT_ONCE):
+        lines = [one if isinstance(one, tuple) else _line_of(one) for one in some]
+        owned = engine.are_own([record_id for record_id, _, _ in lines]) if is_scoped else [True] * len(lines)
+        for (record_id, kind, line), is_own in zip(lines, owned, strict=True):
+            if is_own and kind != OPERATION_KIND and not record_id.startswith(_INTERNAL):
+                yield record_id, line
+
+
+def _line_of(record: ChronoRecord) -> tuple[str, str, bytes]:
+    times = {"created_at": record.created_at, "updated_at": record.updated_at}
+    dates = {name: moment.isoformat() for name, moment in times.items() if moment is not None}
+    return record.id, record.kind, canonical_json({**record.to_dict(), **dates}) + b"\n"
 
 
 def history_of(project_root: Path, report: VerifyReport) -> Iterator[bytes]:

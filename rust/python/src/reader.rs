@@ -5,11 +5,11 @@ use std::borrow::Cow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use chronomemory::{
-    Dated, Frozen, IndexLookup, Listing, Net, Page, PageEnd, Result, Scope, SearchHit, Store, Unchanged, View, Viewer,
-    islands, reach, routes,
+    Dated, ExportLine, Frozen, IndexLookup, Listing, Net, Page, PageEnd, Result, Scope, SearchHit, Store, Unchanged,
+    View, Viewer, islands, reach, routes,
 };
 use pyo3::prelude::*;
-use pyo3::types::IntoPyDict;
+use pyo3::types::{IntoPyDict, PyBytes};
 
 use crate::boundary::{detached, must, to_python};
 use crate::draft::record_id;
@@ -306,6 +306,28 @@ impl Walk {
         *row += 1;
         let one = OneRecord::of(Dated { record, moments });
         one.into_python(py).map(Some)
+    }
+
+    fn lines<'py>(&self, py: Python<'py>, count: usize) -> PyResult<Vec<Object<'py>>> {
+        detached(py, || self.since.check_on_the_way(0))?;
+        let mut rest = self.rest();
+        let Some((frozen, row)) = rest.as_mut() else {
+            return Ok(Vec::new());
+        };
+        let all = (*row..frozen.len().min(row.saturating_add(count))).filter_map(|place| frozen.row(place));
+        let made: Vec<_> = all
+            .map(|(record, moments)| {
+                let one = Dated { record, moments };
+                one.export_line().ok_or_else(|| OneRecord::of(one))
+            })
+            .collect();
+        frozen.check().map_err(|fault| to_python(py, fault))?;
+        *row += made.len();
+        let into_python = |one| match one {
+            Ok(ExportLine { id, kind, line }) => Ok((id, kind, PyBytes::new(py, &line)).into_pyobject(py)?.into_any()),
+            Err(record) => OneRecord::into_python(record, py),
+        };
+        made.into_iter().map(into_python).collect()
     }
 
     fn __length_hint__(&self) -> usize {

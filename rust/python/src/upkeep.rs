@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyList;
 
 use crate::Dict;
-use crate::boundary::{Callback, detached_reporting};
+use crate::boundary::{Callback, detached, detached_reporting};
 use crate::engine::Handle;
 use crate::requests::{condition_of, item};
 
@@ -42,6 +42,10 @@ impl Upkeep {
 
     fn accept_head(&self, py: Python<'_>) -> PyResult<()> {
         self.0.run(py, |engine| engine.change(Store::accept_head))
+    }
+
+    fn verify_opened(&self, py: Python<'_>) -> PyResult<()> {
+        detached(py, || self.0.engine.verify_opened())
     }
 
     fn compact(&self, py: Python<'_>, keep_history: bool, progress: Callback) -> PyResult<u64> {

@@ -62,7 +62,7 @@ pub use search::page::Page;
 pub use search::rank::{RecordSearch, SearchHit};
 pub use search::recall::recall;
 pub use shared::{DueWork, Shared};
-pub use verifying::VerifiedChain;
+pub use verifying::{VerifiedChain, verify_opened};
 
 pub use turns::{Alone, Turns};
 pub use upkeep::backup::{BackingUp, backup};

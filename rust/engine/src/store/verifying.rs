@@ -79,7 +79,7 @@ impl Sink for Stoppable<'_> {
 ///
 /// # Errors
 /// `Io`, `Closed`.
-pub(in crate::store) fn verify_sealed(turns: &impl Turns, now: i64) -> Result<()> {
+pub fn verify_opened(turns: &impl Turns, now: i64) -> Result<()> {
     let started = turns.turn(|store| {
         store.refresh()?;
         Ok((store.unverified(), store.options.threads))

@@ -115,10 +115,10 @@ impl BlockColumns {
     /// Takes in what changed in the state; another state is read from its beginning.
     pub fn follow(&mut self, state: &State) {
         match state.changes().since(&self.mark) {
-            Some(slots) => self.take_all(state, slots.iter().copied()),
+            Some(slots) => self.take_all(state, slots.iter().copied().filter(|&slot| state.is_of_a_face(slot))),
             None => {
                 *self = Self::default();
-                self.take_all(state, 0..state.slot_count() as u32);
+                self.take_all(state, state.face_slots());
             }
         }
         self.mark = state.changes().watermark();
@@ -126,8 +126,7 @@ impl BlockColumns {
     }
 
     fn take_all(&mut self, state: &State, slots: impl Iterator<Item = u32>) {
-        let rows = slots.filter_map(|slot| state.row(slot));
-        for row in rows.filter(|row| row.class.face) {
+        for row in slots.filter_map(|slot| state.row(slot)) {
             self.take(row.slot, state.scope_in(row.slot), &row.record);
         }
     }

@@ -55,6 +55,8 @@ mod rows;
 
 mod copied;
 
+mod export;
+
 mod seen;
 
 mod slots;
@@ -67,6 +69,7 @@ pub use base_rows::{BaseRows, BaseSegment};
 pub use catalog::{Class, Tally};
 pub use changes::{Changes, Edition, StateId, Watermark};
 pub use copied::CopiedRows;
+pub use export::ExportLine;
 pub use frozen::Frozen;
 pub use likeness::Likeness;
 pub use listing::{By, Listing, MadeAt, PageEnd};

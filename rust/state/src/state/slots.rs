@@ -63,10 +63,21 @@ impl State {
         usize::try_from(self.catalog.count(|_, _, face| face)).unwrap_or(usize::MAX)
     }
 
+    /// The slots of the records of all faces, in insertion order.
+    pub fn face_slots(&self) -> impl Iterator<Item = u32> {
+        self.catalog.slots(|_, _, of_a_face| of_a_face)
+    }
+
+    /// Whether a slot holds a record of a face. The record is not read.
+    pub fn is_of_a_face(&self, slot: u32) -> bool {
+        let class = self.slots.class(slot);
+        class != NO_CLASS && self.catalog.class_of(class).face
+    }
+
     /// The slots of the records of a face, in insertion order.
     pub fn of_face<'a>(&'a self, face: &'a str) -> impl Iterator<Item = u32> + use<'a> {
-        let slots = self.catalog.slots(|_, _, of_a_face| of_a_face);
-        slots.filter(move |&slot| face_of(&self.id_of(slot)) == Some(face))
+        self.face_slots()
+            .filter(move |&slot| face_of(&self.id_of(slot)) == Some(face))
     }
 
     /// Those of them that are of some kinds; what is of others is not looked at.
@@ -82,10 +93,7 @@ impl State {
             return self.of_face(face).collect();
         };
         // Most changes are of plain records: they are passed by without a look at their ids.
-        let is_of_face = |slot: u32| {
-            let class = self.slots.class(slot);
-            class != NO_CLASS && self.catalog.class_of(class).face && face_of(&self.id_of(slot)) == Some(face)
-        };
+        let is_of_face = |slot: u32| self.is_of_a_face(slot) && face_of(&self.id_of(slot)) == Some(face);
         let mut slots: Vec<u32> = changed.iter().copied().filter(|&slot| is_of_face(slot)).collect();
         slots.sort_unstable();
         slots.dedup();

@@ -159,6 +159,12 @@ impl Engine {
 
 /// Long work that asks for the store only in turns: others go on meanwhile, and its callback may use the store.
 impl Engine {
+    /// Verifies the live log and its base, unless that was done since the store was opened. Damage is found as when opening.
+    pub fn verify_opened(&self) -> Result<()> {
+        self.check_caller()?;
+        store::verify_opened(self, self.host.now())
+    }
+
     /// Makes the log short; says how many events it has then.
     pub fn compact(&self, keep_history: bool, progress: Progress<'_>) -> Result<u64> {
         self.check_caller()?;

@@ -17,7 +17,7 @@ use crate::store::files::erasing::remove_copy;
 use crate::store::files::proofs::{IMMUTABLE, VECTORS, immutable_names};
 use crate::store::turns::{StoreAccess, Turns, take_care};
 use crate::store::vectors::is_no_file;
-use crate::store::verifying::verify_sealed;
+use crate::store::verifying::verify_opened;
 
 /// A copy that is being made while others go on.
 pub struct BackingUp {
@@ -149,7 +149,7 @@ pub(in crate::store) fn copy_inside(
     now: &dyn Fn() -> i64,
     progress: Progress<'_>,
 ) -> Result<PathBuf> {
-    verify_sealed(turns, now())?;
+    verify_opened(turns, now())?;
     let access = StoreAccess::shared(turns, now);
     access.sync()?;
     let copy = access.locked(|store, now| {

@@ -14,7 +14,7 @@ use crate::store::files::snapshots::header_of;
 use crate::store::load::tails::check_no_tail_is_left;
 use crate::store::sealing::BaseSealWork;
 use crate::store::turns::{StoreAccess, Turns, check_tail_at_the_end, take_care};
-use crate::store::verifying::verify_sealed;
+use crate::store::verifying::verify_opened;
 use crate::store::write::commit::system_event;
 use crate::store::{Progress, Store};
 use chronolog::digest::Hex;
@@ -56,7 +56,7 @@ pub fn compact(turns: &impl Turns, keep_history: bool, now: &dyn Fn() -> i64, pr
     let _care = take_care(turns, now())?;
     let access = StoreAccess::shared(turns, now);
     // Before anything moves: in a damaged log nobody knows for certain which rows are whose.
-    verify_sealed(turns, now())?;
+    verify_opened(turns, now())?;
     access.locked(|store, _| {
         check_undamaged(&store.log)?;
         store.log.check_head_is_kept()?;
