@@ -209,7 +209,7 @@ def test_a_compaction_writes_the_segment_that_its_base_gives(tmp_path: Path, see
 
 
 def damage_a_sealed_line(project: Path) -> None:
-    """Change a line that a segment holds, of a record that was replaced since: no reader of records notices it."""
+    """Change a sealed line of a record that was replaced since, so that no read of records notices it."""
     with ChronoStore(project) as store:
         for label in ("first", "second"):
             for number in range(50):
