@@ -85,9 +85,6 @@ class Rocks:
     def count(self) -> int:
         return sum(1 for _ in self._base.keys())  # noqa: SIM118 - it is no dict
 
-    def compact(self) -> None:
-        self._base.compact_range(None, None)
-
     def close(self) -> None:
         self._base.close()
 

@@ -126,7 +126,8 @@ def main(root: Path) -> None:
     ]
     tests = [path for path in tests if "tests" in path.relative_to(root).parts]
     rows.append(("tests", f"{sum(map(line_count, tests)):,} lines in {len(tests)} files"))
-    pages = [*root.glob("*.md"), *(root / "docs").rglob("*.md")]
+    # The page of the benchmarks is written by a program.
+    pages = {*root.glob("*.md"), *(root / "docs").rglob("*.md")} - {root / "docs" / "benchmarks.md"}
     words = {page: len(page.read_text(encoding="utf-8").split()) for page in pages}
     decisions = [page for page in pages if page.parent.name == "decisions" and page.name != "README.md"]
     rows.append(
