@@ -191,7 +191,7 @@ def on_disk(job: Job) -> Work:
 IMPORTS = ("ours", "rocksdict", "lmdb", "sqlite", "duckdb", "tantivy", "lancedb", "limit")
 
 
-@task("open", "import in a new process", *IMPORTS, fresh=True)
+@task("open", "import in a new process", *IMPORTS, fresh=True, rounds=3)
 def importing(job: Job) -> Work:
     module = {"ours": "chronomemory", "limit": "sys"}.get(job.family) or MODULES.get(job.family, job.family)
     words = ["-c", f"import {module}" + "; chronomemory.ChronoStore" * (job.family == "ours")]

@@ -232,7 +232,7 @@ def batch(job: Job) -> Work:
 FIRST = ("ours", "numpy", "faiss", "sqlite-vec", "lancedb")
 
 
-@task("vectors", "open and first nearest", *FIRST, sizes="rows", dataset="rows", fresh=True)
+@task("vectors", "open and first nearest", *FIRST, sizes="rows", dataset="rows", fresh=True, rounds=5)
 def first(job: Job) -> Work:
     """Imports are not counted; NumPy maps its file."""
     kind, query = _KINDS[job.family], matrix(1, 1)

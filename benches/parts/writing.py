@@ -199,7 +199,18 @@ def ndjson(job: Job) -> Work:
     return lambda: works[job.family]() and None
 
 
-@task("ingest", "Arrow table", "ours", "duckdb", "lancedb", "limit", fresh=True, unit="/s", needs="pyarrow")
+@task(
+    "ingest",
+    "Arrow table",
+    "ours",
+    "duckdb",
+    "lancedb",
+    "limit",
+    fresh=True,
+    unit="/s",
+    rounds=3,
+    needs="pyarrow",
+)
 def arrow(job: Job) -> Work:
     from pyarrow import json as arrow_json  # noqa: PLC0415
 
