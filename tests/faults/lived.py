@@ -53,7 +53,8 @@ class Told:
     @property
     def unknown(self) -> list[str]:
         """Where it said that events are lost: what they said is not known."""
-        return [one for one in self.lost if SEQS.search(one) or "not known" in one or "nothing proves" in one]
+        words = ("not known", "nothing proves", "unknown number of events")
+        return [one for one in self.lost if SEQS.search(one) or any(word in one for word in words)]
 
     def may_mean(self, seq: int) -> bool:
         """Whether the event with this seq is said to be lost: it is one of these, or any."""
