@@ -1,4 +1,4 @@
-"""Measures what stands on the store: recall of blocks, graphs, episodes, pages, scopes and the MCP server."""
+"""Measures the faces of the store: blocks, graphs, episodes, pages, scopes and the MCP server."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _recall(job: Job, ask: Callable[[Any, str], Any]) -> Work:
 
 @task("memory", "recall", "ours", "numpy", sizes="blocks", dataset="blocks")
 def recall(job: Job) -> Work:
-    """NumPy's product of the same vectors stands beside it: words, links and time are not in it."""
+    """Compared with NumPy's product of the same vectors, which knows no words, links or time."""
     return _recall(job, lambda memory, question: memory.recall(question))
 
 

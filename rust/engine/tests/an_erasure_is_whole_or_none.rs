@@ -182,6 +182,10 @@ fn an_erasure_is_done_even_if_the_new_backup_fails() {
         let mut store = open(&disk, Durability::Full).expect("open");
         disk.fail_at(step);
         let Ok(told) = store.erase(&order(), NOW, &mut |_, _| {}) else {
+            // What is erased on disk is not shown from memory.
+            let _ = store.refresh();
+            let is_there = contents(&open(&disk, Durability::Full).expect("open")).contains_key("R3");
+            assert!(is_there || !contents(&store).contains_key("R3"), "failed at {step}");
             continue;
         };
         if let Some(fault) = told.backup_fault {

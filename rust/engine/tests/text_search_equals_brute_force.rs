@@ -79,7 +79,7 @@ fn spelled_text(text: &str) -> String {
     String::from_utf8(spelled(text)).expect("UTF-8")
 }
 
-/// A record that names others, and says who says it when, and where; all of it drawn from some numbers.
+/// A record with links, a speaker, a time and a group, drawn from some numbers.
 fn talk(slot: u32, numbers: &[usize]) -> String {
     let named = |(at, &number): (usize, &usize)| match at % 2 {
         0 => spelled_text(&id_of(number as u32 * 3)),
@@ -109,7 +109,7 @@ fn talk(slot: u32, numbers: &[usize]) -> String {
     )
 }
 
-/// What the record in a slot says of itself, and the slots of the records that it names.
+/// The context fields of the record in a slot, and the slots that its links lead to.
 fn context_by_the_book(index: &TextIndex, known: &BTreeMap<u32, Vec<usize>>, slot: u32) -> (Vec<String>, Vec<u32>) {
     let slots: BTreeMap<String, u32> = known.keys().map(|&slot| (id_of(slot), slot)).collect();
     let (mut said, mut named) = (Vec::new(), Vec::new());
@@ -254,7 +254,7 @@ proptest! {
         prop_assert!(slots.is_sorted(), "of equals the older comes first: {:?}", slots);
     }
 
-    /// What surrounds documents is told by columns, in memory and in a file, and by ids only where records came later.
+    /// Context columns, in memory and in a file, give the same context as the records.
     #[test]
     fn the_context_of_a_document_is_that_of_its_record(steps in steps()) {
         let mut index = TextIndex::new(Fields::default(), Sealed::default());

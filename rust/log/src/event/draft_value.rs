@@ -71,7 +71,7 @@ impl<'a> JsonFields<'a> {
     }
 
     /// The fields of a record that is spelled canonically but for the order of its fields, without those to be ignored.
-    /// `None` says only that it is not, or has another field.
+    /// `None` if it is spelled otherwise or has another field.
     pub fn scanned(record: &'a [u8], ignored: &[&str]) -> Option<Self> {
         let (mut fields, mut next) = (Self::default(), 0);
         json::scan_members(record, FIELD_DEPTH, |name, value| {

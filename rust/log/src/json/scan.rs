@@ -449,7 +449,7 @@ pub fn scan_record(record: &[u8]) -> Option<RecordSpans> {
 /// Shows `see` key and value of each member of an object that is canonical but for the order of its keys, and is the container
 /// number `depth`, until `see` returns false.
 ///
-/// `None` says that it did, or that the proof failed: it may be an object in another spelling.
+/// `None` if it refused one, or if the text could not be proved canonical; it may still be a valid object.
 pub fn scan_members<'a>(object: &'a [u8], depth: usize, mut see: impl FnMut(&'a str, &'a str) -> bool) -> Option<()> {
     let object = simdutf8::basic::from_utf8(object).ok()?;
     let bytes = object.as_bytes();

@@ -83,7 +83,7 @@ pub fn difference(sealed: &Sealed, comparison: &Comparison<'_>) -> Option<String
         return Some("what it says of a scope is wrong".to_owned());
     }
     if !sealed.columns.context.has(&Ties::of(&sealed.columns, &sealed.stems)) {
-        return Some("what it says of a link is wrong".to_owned());
+        return Some("a link of it differs from the records".to_owned());
     }
     let docs = docs_of(sealed, state, *is_numbered);
     let has_own_slot = |doc: u32| docs.get(sealed.columns.slots.get(doc as usize) as usize) == Some(&doc);

@@ -76,12 +76,12 @@ pub enum LinkedRecord<'a> {
     Id(&'static str, &'a str),
 }
 
-/// What a document says of itself beside its words and links.
+/// A part of the context of a document that is stored as a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ContextMark<'a> {
     /// A group: its field and value, as one key.
     Group(&'a [u8]),
-    /// Who says it.
+    /// The speaker.
     Speaker(&'a str),
     /// It is a link between blocks that states only their likeness.
     Likeness,

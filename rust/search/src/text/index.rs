@@ -291,7 +291,7 @@ impl TextIndex {
         part.columns.class_of(doc as usize)
     }
 
-    /// When what a document tells happened, if its record says so.
+    /// The time that the record of a document states, if it states one.
     pub fn time_of(&self, doc: u32) -> Option<i64> {
         let (part, doc) = self.part_of(doc);
         part.columns.context.rows.get(doc as usize).time()
@@ -310,7 +310,7 @@ impl TextIndex {
         self.parts().iter().any(|part| !part.columns.context.keys.is_empty())
     }
 
-    /// What a document says of itself, in the order of its record.
+    /// The context fields of a document, in the order of its record.
     pub fn marks_of(&self, doc: u32) -> impl Iterator<Item = ContextMark<'_>> {
         let (part, doc) = self.part_of(doc);
         let keys = part.columns.context.keys_of(doc as usize).iter();

@@ -9,7 +9,7 @@ use super::codes::GROUP_ROWS;
 /// Groups without a row between two that have some: so few are passed over in less time than a new run takes.
 const SHORT_GAP: usize = 16;
 
-/// A filter, sixteen rows to a word. Whoever asks with the same filter again and again makes it once.
+/// A filter as bits, sixteen rows to a word. It is made once for all queries with the same filter.
 #[derive(Clone, Debug, Default)]
 pub struct RowMasks {
     /// Those from the first group that has a row left to the last one: who keeps little does not hold what others have.

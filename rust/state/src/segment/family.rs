@@ -37,7 +37,7 @@ pub trait FamilyFolder: Send + Sync {
     /// Lets a file be written and gives it its name; false if it cannot be kept.
     ///
     /// # Errors
-    /// What the disk says, and what `write` returns.
+    /// `Io` if the disk refuses, and the errors of `write`.
     fn write(
         &self,
         head: &Head,
@@ -162,7 +162,7 @@ impl Sealed {
     /// Writes the file of a family for the segment with this number to an empty file.
     ///
     /// # Errors
-    /// What the disk says; `InvalidData` if a check failed.
+    /// `Io` if the disk refuses; `InvalidData` if a check failed.
     pub fn write_family(
         &self,
         file: Arc<dyn DiskFile>,

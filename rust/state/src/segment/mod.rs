@@ -92,6 +92,18 @@ const OFFSET: u64 = GONE - 1;
 const LOCATOR_BYTES: usize = 16;
 
 impl Locator {
+    /// Of a record that lies in a file as it is.
+    pub fn of(source: Source, offset: u64, record: &[u8]) -> Self {
+        Self {
+            source,
+            offset,
+            length: record.len() as u32,
+            is_salted: false,
+            is_gone: false,
+            check: check_of(record),
+        }
+    }
+
     fn to_bytes(self) -> [u8; LOCATOR_BYTES] {
         let source = match self.source {
             Source::Log => 0,

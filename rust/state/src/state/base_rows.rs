@@ -6,9 +6,7 @@ use std::sync::Arc;
 
 use super::changes::StateId;
 use super::frozen::Frozen;
-use crate::segment::{
-    self, ClassName, EventRow, Head, Locator, NO_EVENT, SegmentDraft, SegmentRow, Source, check_of, id_hash,
-};
+use crate::segment::{self, ClassName, EventRow, Head, Locator, NO_EVENT, SegmentDraft, SegmentRow, Source, id_hash};
 use crate::snapshot::Stamp;
 use chronolog::disk::DiskFile;
 use chronolog::event::draft_value::defaults;
@@ -28,7 +26,7 @@ pub struct BaseRows {
     /// Classes and scopes of that state, each with its place among the names.
     classes: HashMap<u32, u32>,
     scopes: HashMap<u32, u32>,
-    /// Rows cannot be told apart by their slots.
+    /// Records came from several states or out of order, so slots do not identify rows.
     is_mixed: bool,
 }
 
@@ -79,14 +77,7 @@ impl BaseRows {
         };
         let row = SegmentRow {
             ordinal: at as u32,
-            locator: Locator {
-                source: Source::Base,
-                offset,
-                length: record.len() as u32,
-                is_salted: false,
-                is_gone: false,
-                check: check_of(record),
-            },
+            locator: Locator::of(Source::Base, offset, record),
             id: slot.id,
             id_hash: id_hash(id, self.seed),
             class,
@@ -152,7 +143,7 @@ pub struct BaseSegment {
 }
 
 impl BaseSegment {
-    /// What the segment says about itself.
+    /// The head of the segment.
     pub fn head(&self) -> &Head {
         &self.draft.head
     }
@@ -160,7 +151,7 @@ impl BaseSegment {
     /// Writes the segment to an empty file.
     ///
     /// # Errors
-    /// What the disk says.
+    /// `Io` if the disk refuses.
     pub fn write(&self, file: Arc<dyn DiskFile>) -> io::Result<()> {
         segment::write(file, &self.draft, &self.rows)
     }

@@ -69,13 +69,6 @@ impl State {
             .then(|| "it counts other records than the log".to_owned())
     }
 
-    /// All records with a name, in their order, each behind its id as it stands between quotes.
-    pub fn named_in_order(&self) -> impl Iterator<Item = (Cow<'_, [u8]>, Cow<'_, [u8]>)> {
-        let rows = (0..self.slots.len() as u32).filter_map(|slot| self.row(slot));
-        let named = rows.filter(|row| !row.id().is_empty());
-        named.map(|row| (Cow::Owned(row.id().to_vec()), row.record))
-    }
-
     /// All records with a name, in their order.
     pub fn in_order(&self) -> impl Iterator<Item = Cow<'_, [u8]>> {
         let rows = (0..self.slots.len() as u32).filter_map(|slot| self.row(slot));

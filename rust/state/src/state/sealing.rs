@@ -247,14 +247,7 @@ impl Unsealed {
                 None => {
                     let offset = self.draft.inline.len() as u64;
                     self.draft.inline.extend_from_slice(&record);
-                    Locator {
-                        source: Source::Inline,
-                        offset,
-                        length: record.len() as u32,
-                        is_salted: false,
-                        is_gone: false,
-                        check: check_of(&record),
-                    }
+                    Locator::of(Source::Inline, offset, &record)
                 }
             };
             locator.is_gone = slot.is_gone;
@@ -315,14 +308,7 @@ impl Unsealed {
             if let Some(&at) = wanted.get(&xxh3_64(record))
                 && *self.view.bytes_at(self.slots[at].1.at) == *record
             {
-                locators[at] = Some(Locator {
-                    source: Source::Base,
-                    offset,
-                    length: record.len() as u32,
-                    is_salted: false,
-                    is_gone: false,
-                    check: check_of(record),
-                });
+                locators[at] = Some(Locator::of(Source::Base, offset, record));
             }
             offset += line.len() as u64 + 1;
         }

@@ -323,11 +323,9 @@ fn end_erasing(store: &mut Store, work: &mut Preparing<'_>, order: &Erase, now: 
     store.vectors.forget();
     let segment = rows.and_then(|rows| store.start_sealing_base(rows));
     let is_sealed = segment.is_some_and(|segment| segment.run());
-    if is_sealed {
-        // A segment is used only up to the noted sync.
-        store.on_log(Log::make_ready)?;
-    }
-    if is_sealed || reload_after_erase(store, kept, &going).is_err() {
+    // A segment is used only up to the noted sync. If that cannot be noted, the state is updated first and the error is returned below.
+    let is_usable = is_sealed && store.on_log(Log::make_ready).is_ok();
+    if is_usable || reload_after_erase(store, kept, &going).is_err() {
         store.reload(&mut |_, _| {})?;
     }
     store.on_log(Log::make_ready)?;

@@ -106,7 +106,7 @@ impl Snapshots {
         self.wanted
     }
 
-    /// Whether one is wanted of a state that has seen everything; whoever asks begins it.
+    /// Whether one is due and the state is small enough; the caller then writes it.
     pub fn take_wanted(&mut self, state: &State) -> bool {
         std::mem::take(&mut self.wanted) && state.len() <= MOST_RECORDS
     }

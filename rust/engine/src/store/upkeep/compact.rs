@@ -123,7 +123,7 @@ pub fn compact(turns: &impl Turns, keep_history: bool, now: &dyn Fn() -> i64, pr
     Err(Error::io(&path, io::Error::other("the log keeps being replaced")))
 }
 
-/// Writes the segment of the new log and goes over to it; where there is none, the segments of the retired log are removed.
+/// Writes the segment of the new log and opens it. Without one, the segments of the retired log are removed.
 fn seal_again(turns: &impl Turns, segment: Option<BaseSealWork>) -> Result<()> {
     let site = turns.turn(|store| Ok(Arc::clone(&store.site)))?;
     // It is derived: without it the next opening takes longer.

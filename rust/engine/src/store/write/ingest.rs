@@ -140,7 +140,7 @@ pub fn ingest(
                 Ok(true)
             }
         };
-        in_order(pieces, threads, work, look).map_err(|stop| stop.told(path))?;
+        in_order(pieces, threads, work, look).map_err(|stop| stop.into_error(path))?;
     }
     let take = |rows: &mut RowBatch| {
         let wanted = rows.draft.changes().len();
@@ -188,7 +188,7 @@ pub fn ingest(
     };
     let outcome = in_order(pieces, threads, work, take);
     store.settle();
-    outcome.map_err(|stop| stop.told(path))?;
+    outcome.map_err(|stop| stop.into_error(path))?;
     Ok(report)
 }
 
@@ -211,7 +211,7 @@ enum IngestStop {
 }
 
 impl IngestStop {
-    fn told(self, path: &Path) -> Error {
+    fn into_error(self, path: &Path) -> Error {
         match self {
             Self::Refused(fault) => fault,
             Self::Io(fault) => Error::io(path, fault),
@@ -294,7 +294,7 @@ fn read_rows(
     Ok(())
 }
 
-/// Puts a row into a draft. Errors: the id that stands in it, and why it is refused.
+/// Drafts a row. An error names the id of the row, if it has one, and the reason.
 fn draft_row(
     draft: &mut Draft,
     row: &[u8],

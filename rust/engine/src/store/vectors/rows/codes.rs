@@ -23,7 +23,7 @@ use chronomemory_state::segment::{Container, ContainerWriter};
 pub const FILE_CHUNKS: usize = 16;
 /// How many rows that is.
 pub const FILE_ROWS: usize = FILE_CHUNKS * CHUNK_ROWS;
-/// What the bytes for the reader begin with; the last one is the version, which also stands for the transform of rows.
+/// The first bytes of the description in the footer. The last one is the version of the format and of the transform.
 const MAGIC: &[u8; 8] = b"CMCODES\x01";
 const SUM_BYTES: usize = 8;
 
@@ -76,7 +76,7 @@ impl CodesFile {
     /// Writes the codes of these chunks, with the XXH3 of each row.
     ///
     /// # Errors
-    /// What the disk says.
+    /// `Io` if the disk refuses.
     pub fn write(
         (disk, layout, path): (&dyn Disk, &Layout, &Path),
         bound: &Bound,

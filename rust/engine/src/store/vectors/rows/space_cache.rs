@@ -155,7 +155,7 @@ impl Ready {
         is_right
     }
 
-    /// Hears that the score of a row is not what its codes allow; whether the row is right, so that the codes are not.
+    /// Handles a score that the codes of a row exclude: marks the row or the codes as damaged, and returns whether the row is right.
     pub fn doubt(&self, bound: &Bound, chunks: &[Arc<RowChunk>], row: u32) -> bool {
         let (number, place) = (row as usize / CHUNK_ROWS, row as usize % CHUNK_ROWS);
         if !is_row(self.rows.bytes(), row, bound, &chunks[number].digests[place]) {
