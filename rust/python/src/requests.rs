@@ -55,6 +55,7 @@ pub fn query_of(
             Kinds::One(kind) => vec![kind],
             Kinds::Many(kinds) => kinds,
         }),
+        without_kinds: None,
         status: status.filter(|status| !status.is_empty()),
         min_confidence,
         limit,

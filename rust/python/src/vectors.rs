@@ -152,7 +152,7 @@ impl Vectors {
             space: space.as_deref(),
             k: item(request, "k")?,
             query: from_items!(Query, request; status, min_confidence;
-                viewer: Arc::clone(&self.0.viewer), kinds: kind.map(|kind| vec![kind]), limit: None, faces: true),
+                viewer: Arc::clone(&self.0.viewer), kinds: kind.map(|kind| vec![kind]), without_kinds: None, limit: None, faces: true),
             among: among.as_deref(),
             min_score: item(request, "min_score")?,
             condition: condition.as_ref(),

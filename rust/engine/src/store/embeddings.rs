@@ -28,7 +28,7 @@ impl Embeddings<'_> {
 
     /// How many rows belong to records that a viewer sees, and how many of these are damaged; `None` if it sees all.
     pub fn rows_seen(&self, viewer: &Arc<Viewer>, space: &str) -> Result<Option<(u64, u64)>> {
-        self.vectors.rows_seen(self.live, viewer, space)
+        self.vectors.rows_seen(self.live.state, viewer, space)
     }
 
     /// The embedding of a record as little-endian bytes; `None` if it has none.

@@ -60,7 +60,7 @@ pub use search::ask::search;
 pub use search::follow_text::seal_text;
 pub use search::page::Page;
 pub use search::rank::{RecordSearch, SearchHit};
-pub use search::recall::recall;
+pub use search::recall::{nearest_blocks, recall};
 pub use shared::{DueWork, Shared};
 pub use verifying::{VerifiedChain, verify_opened};
 

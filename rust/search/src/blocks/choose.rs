@@ -2,6 +2,7 @@
 
 use super::columns::BlockColumns;
 use super::rate::{Measure, Rated, better_first};
+use super::vectors::{BlockVectors, Comparison};
 
 /// How much of a choice is score, and how much is being unlike what was chosen.
 const SCORE_SHARE: f64 = 0.7;
@@ -58,14 +59,14 @@ impl Pool {
 
     /// By their scores, but near copies of what comes before them behind others. Where likeness decides, they come last, and a
     /// spare one that is worth more comes before them.
-    pub fn unlike(self, columns: &BlockColumns, space: &str, chosen: &[Rated]) -> Vec<Rated> {
-        let placed = ShownRows::new(columns, space, chosen).in_turn(self.first);
+    pub fn unlike(self, columns: &BlockColumns, vectors: Option<&dyn BlockVectors>, chosen: &[Rated]) -> Vec<Rated> {
+        let placed = ShownRows::new(columns, vectors, chosen).in_turn(self.first);
         if self.spare.is_empty() {
             return placed.into_iter().map(|one| one.0).collect();
         }
         let (copies, others): (Vec<_>, Vec<_>) = placed.into_iter().partition(|one| one.1);
         let mut order: Vec<Rated> = others.into_iter().map(|one| one.0).collect();
-        let mut seen = ShownRows::new(columns, space, &[chosen, &order].concat());
+        let mut seen = ShownRows::new(columns, vectors, &[chosen, &order].concat());
         let contested = copies.into_iter().map(|one| one.0).chain(self.spare).collect();
         for part in [contested, self.rest] {
             order.extend(seen.in_turn(part).into_iter().map(|one| one.0));
@@ -77,14 +78,14 @@ impl Pool {
 /// What is shown so far.
 struct ShownRows<'a> {
     columns: &'a BlockColumns,
-    space: &'a str,
+    vectors: Option<&'a dyn BlockVectors>,
     rows: Vec<u32>,
 }
 
 impl<'a> ShownRows<'a> {
-    fn new(columns: &'a BlockColumns, space: &'a str, chosen: &[Rated]) -> Self {
+    fn new(columns: &'a BlockColumns, vectors: Option<&'a dyn BlockVectors>, chosen: &[Rated]) -> Self {
         let rows = chosen.iter().map(|rated| rated.row).collect();
-        Self { columns, space, rows }
+        Self { columns, vectors, rows }
     }
 
     /// Adds these, each time the one that is worth most; whether each is a near copy of one before it.
@@ -94,12 +95,12 @@ impl<'a> ShownRows<'a> {
         let mut left: Vec<usize> = (0..pool.len()).collect();
         // How alike those are to a row that are still to come.
         let take_note = |row: u32, left: &[usize], likeness: &mut [f64]| {
-            let meaning = &self.columns.meaning;
-            let vector = meaning.vector(self.space, row);
-            let held_against = vector.and_then(|vector| meaning.held_against(self.space, vector));
+            let comparison = self
+                .vectors
+                .and_then(|vectors| Comparison::with_row(self.columns, vectors, row));
             for &at in left {
-                let cosine = held_against.as_ref().and_then(|query| query.cosine(rows[at]));
-                likeness[at] = likeness[at].max(f64::from(cosine.unwrap_or(0.0)));
+                let cosine = comparison.as_ref().and_then(|comparison| comparison.cosine(rows[at]));
+                likeness[at] = likeness[at].max(cosine.unwrap_or(0.0));
             }
         };
         self.rows.iter().for_each(|&row| take_note(row, &left, &mut likeness));

@@ -7,17 +7,15 @@ use roaring::RoaringBitmap;
 
 use super::circumstances::{Circumstances, SaidCircumstances};
 use super::clocks::Clocks;
-use super::codes::BlockCodes;
 use super::fields::{block_in, number, plain, quoted};
 use super::like::like;
 use super::links::{Links, Pairs};
-use super::meaning::BlockEmbeddings;
 use super::members::RowScopes;
 use super::names::NumberedNames;
 use super::shape::{BlockMisfit, Head};
 use crate::text::is_of_likeness;
 use chronolog::json::members;
-use chronomemory_state::state::{Sight, State, Watermark};
+use chronomemory_state::state::{Sight, State, StateId, Watermark};
 
 /// What the face writes where a record does not say otherwise.
 const USUAL_CONFIDENCE: f64 = 0.5;
@@ -52,9 +50,6 @@ impl BlockStanding {
 pub struct BlockColumns {
     /// Which state this follows, and how far.
     mark: Watermark,
-    embedded: Watermark,
-    seen_embeddings: usize,
-    lacks_embeddings: bool,
     pub(super) ids: NumberedNames,
     /// Where the state keeps each block.
     slots: Vec<u32>,
@@ -87,8 +82,6 @@ pub struct BlockColumns {
     /// Links that were seen in too few sessions to count.
     pub(super) forming: Pairs,
     pub(super) contradictions: Links,
-    pub(super) meaning: BlockEmbeddings,
-    pub(super) codes: BlockCodes,
     /// Rows whose links or whose neighbours' standing changed.
     unweighed: Vec<u32>,
     /// What has an id of this face and is nothing that it would write, by slot.
@@ -107,9 +100,9 @@ impl BlockColumns {
         changes.map_or_else(|| state.faces_len(), <[u32]>::len)
     }
 
-    /// Whether this follows the state that somebody else knows: only then slots mean the same.
-    pub fn is_of_same_state(&self, mark: &Watermark) -> bool {
-        self.mark.is_of_same_state(mark)
+    /// Whether this follows this state: slots of another state mean nothing here.
+    pub fn is_of(&self, state: &StateId) -> bool {
+        self.mark.is_of(state)
     }
 
     /// Takes in what changed in the state; another state is read from its beginning.
@@ -129,41 +122,6 @@ impl BlockColumns {
         for row in slots.filter_map(|slot| state.row(slot)) {
             self.take(row.slot, state.scope_in(row.slot), &row.record);
         }
-    }
-
-    /// How far what was said about embeddings is known here.
-    pub fn embedded(&self) -> &Watermark {
-        &self.embedded
-    }
-
-    /// How much of it there was.
-    pub fn embeddings_seen(&self) -> usize {
-        self.seen_embeddings
-    }
-
-    /// Takes in the embedding of a block in a space, or that it has none any more.
-    pub fn take_embedding(&mut self, space: &str, block: &[u8], vector: Option<&[f32]>) {
-        let row = self.row(&plain(block));
-        self.meaning.set(row, space, vector);
-    }
-
-    /// Takes in the codes of a block's tokens in a space of token vectors of so many components, or that it has none any more.
-    pub fn take_codes(&mut self, space: &str, block: &[u8], dim: usize, codes: Option<&[u8]>) {
-        let row = self.row(&plain(block));
-        self.codes.set(row, space, dim, codes);
-    }
-
-    /// Whether embeddings were not where the log says. They may have moved since.
-    pub fn lacks_embeddings(&self) -> bool {
-        self.lacks_embeddings
-    }
-
-    /// All that a state says about embeddings is known, so many words more; whether some were not found.
-    pub fn end_embeddings(&mut self, state: &State, more: usize, lacks: bool, threads: usize) {
-        self.embedded = state.changes().watermark();
-        self.seen_embeddings += more;
-        self.lacks_embeddings |= lacks;
-        self.meaning.settle(threads);
     }
 
     /// How many rows there are.
@@ -186,7 +144,12 @@ impl BlockColumns {
         self.rows.get(slot as usize).copied().filter(|&row| row != NOWHERE)
     }
 
-    fn settle(&mut self, row: u32, slot: u32) {
+    /// The slots of these rows.
+    pub(super) fn slots_of(&self, rows: impl Iterator<Item = u32>) -> RoaringBitmap {
+        rows.filter_map(|row| self.slot_of(row)).collect()
+    }
+
+    fn set_slot(&mut self, row: u32, slot: u32) {
         let at = slot as usize;
         if at >= self.rows.len() {
             self.rows.resize(at + 1, NOWHERE);
@@ -279,7 +242,7 @@ impl BlockColumns {
             return;
         };
         let row = self.row(&plain(id));
-        self.settle(row, slot);
+        self.set_slot(row, slot);
         self.members.set(row, scope);
         let at = row as usize;
         let mut tags = Vec::new();

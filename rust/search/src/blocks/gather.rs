@@ -7,10 +7,11 @@ use foldhash::fast::RandomState;
 use super::ask::Ask;
 use super::columns::BlockColumns;
 use super::filter::BlockFilter;
-use super::meaning::HeldAgainst;
+use super::vectors::{BlockVectors, Comparison};
 use super::wording::Wording;
-use crate::score::{GroupWords, POOL_RECORDS, SMALL_RECORDS, Scale, Ties, TokenScores, lifted};
-use crate::text::{NamedDays, asked};
+use crate::score::{Coded, GroupWords, POOL_RECORDS, SMALL_RECORDS, Scale, Ties, TokenScores, lifted};
+use crate::text::{NamedDays, TextQuestion, asked};
+use chronolog::error::Result;
 
 /// How many of the best by meaning, by words and by tokens are looked at for each result: for ten as many as a search looks at.
 const SEEDS_PER_RESULT: usize = 10;
@@ -21,6 +22,17 @@ pub const RELEVANT_SHARE: f64 = 1.0 / 3.0;
 const PARTS_SHARE: f64 = 0.75;
 /// A block this close to a time that the query names is relevant to it, whatever it says.
 const CLOSE_TO_TIME: f64 = 0.5;
+
+/// What is known of blocks in respect of a question.
+#[derive(Clone, Copy, Default)]
+pub struct Evidence<'a> {
+    /// The words of the question, for an index of the state that the columns follow.
+    pub words: Option<&'a TextQuestion<'a>>,
+    /// The space of vectors that the question is about.
+    pub vectors: Option<&'a dyn BlockVectors>,
+    /// The token codes that the question is about, by the slots of records.
+    pub tokens: Option<&'a dyn Coded>,
+}
 
 type Similarities = HashMap<u32, f64, RandomState>;
 
@@ -40,7 +52,7 @@ pub struct Gathered<'a> {
 /// How relevant blocks are to a query: the share of its words that they have, or their cosine, whichever is greater.
 pub(super) struct Relevance<'a> {
     wording: &'a Wording<'a>,
-    held_against: Option<HeldAgainst<'a>>,
+    comparison: Option<Comparison<'a>>,
     known_cosines: Similarities,
     /// How much a cosine counts.
     cosine_share: f64,
@@ -49,7 +61,7 @@ pub(super) struct Relevance<'a> {
 impl Relevance<'_> {
     fn cosine(&self, row: u32) -> Option<f64> {
         let known = self.known_cosines.get(&row).copied();
-        known.or_else(|| Some(f64::from(self.held_against.as_ref()?.cosine(row)?)))
+        known.or_else(|| self.comparison.as_ref()?.cosine(row))
     }
 
     fn of(&self, row: u32) -> f64 {
@@ -132,27 +144,38 @@ pub fn gather<'a>(
     ask: &Ask,
     query: &[f32],
     wording: &'a Wording<'a>,
+    evidence: Evidence<'a>,
     filter: &BlockFilter<'_>,
     guaranteed: &[u32],
-    threads: usize,
-) -> Gathered<'a> {
+) -> Result<Gathered<'a>> {
     let number = SEEDS_PER_RESULT * ask.k;
     let pool = number.max(POOL_RECORDS);
     let mut best_words = wording.best(pool, filter);
     let has_words = !best_words.is_empty();
-    let meaning = &columns.meaning;
-    let nearest = match filter.is_of_few() {
-        true => meaning.compared(&ask.space, query, &filter.rows()),
-        false => meaning.nearest(&ask.space, query, pool, |row| filter.passes(row), threads),
+    let compare = |vectors| Comparison::with(columns, vectors, query);
+    let comparison = evidence.vectors.map(compare);
+    let mut nearest: Vec<(u32, f64)> = match (evidence.vectors, &comparison) {
+        (Some(_), Some(comparison)) if filter.is_of_few() => {
+            let cosine = |row: u32| Some((row, comparison.cosine(row)?));
+            filter.rows().into_iter().filter_map(cosine).collect()
+        }
+        (Some(vectors), _) => {
+            let slots = columns.slots_of(filter.rows().into_iter());
+            let found = vectors.nearest(query, pool, slots)?.into_iter();
+            found
+                .filter_map(|(slot, cosine)| Some((columns.row_in(slot)?, cosine)))
+                .collect()
+        }
+        _ => Vec::new(),
     };
-    let exactly = |(row, cosine): (u32, f32)| (row, f64::from(cosine));
-    let mut nearest: Vec<(u32, f64)> = nearest.into_iter().map(exactly).collect();
     cut(columns, &mut nearest, pool);
     let has_meaning = !nearest.is_empty();
-    let asked = ask.tokens.as_ref().and_then(|tokens| columns.codes.asked(tokens));
-    let tokens = asked.as_ref().map(|asked| {
-        let few = asked.few(SMALL_RECORDS, |row| filter.passes(row));
-        TokenScores::of(asked, few, [&best_words, &nearest], |row| row)
+    let slot_of = |row: u32| columns.slot_of(row).unwrap_or(u32::MAX);
+    let tokens = evidence.tokens.map(|coded| {
+        let all = filter.rows().into_iter().filter(|&row| coded.is_coded(slot_of(row)));
+        let few: Vec<u32> = all.take(SMALL_RECORDS + 1).collect();
+        let few = (few.len() <= SMALL_RECORDS).then_some(few);
+        TokenScores::of(coded, few, [&best_words, &nearest], slot_of)
     });
     // Where nobody has codes, nobody is the worse for it.
     let tokens = tokens.filter(|tokens| !tokens.best.is_empty());
@@ -162,11 +185,11 @@ pub fn gather<'a>(
     let known_words = best_words.iter().copied().collect::<Similarities>();
     let relevance = Relevance {
         wording,
-        held_against: meaning.held_against(&ask.space, query),
+        comparison,
         known_cosines: nearest.iter().copied().collect(),
         cosine_share: if ask.by_words { PARTS_SHARE } else { 1.0 },
     };
-    add_those_without_vector(columns, ask, query, filter, number, &mut nearest);
+    add_those_without_vector(&relevance, filter, number, &mut nearest);
     cut(columns, &mut nearest, number);
     best_words.truncate(number);
 
@@ -187,7 +210,7 @@ pub fn gather<'a>(
         let words = has_words.then(|| known_words.get(&row).copied().unwrap_or_else(|| wording.of(row)));
         // Without a cosine to compare with, none says anything.
         let cosine = counts_cosine.then(|| relevance.cosine(row).filter(|_| has_meaning));
-        let said = tokens.as_ref().map(|tokens| tokens.score(row));
+        let said = tokens.as_ref().map(|tokens| tokens.score(slot_of(row)));
         scale.shares(words, cosine, said).fused()
     };
     let mut similarities: Vec<f64> = rows.iter().map(similarity).collect();
@@ -222,7 +245,7 @@ pub fn gather<'a>(
         let is_kept = |row: u32| guaranteed.contains(&row) || timed.contains(&row);
         gathered.keep_relevant(columns, filter, ask.min_similarity, put_forward, is_kept);
     }
-    gathered
+    Ok(gathered)
 }
 
 /// Adds what surrounds each candidate, as a search does; the best keeps the similarity that the best has alone. Returns the rows
@@ -278,9 +301,7 @@ fn lift(
 
 /// Blocks that cannot be compared have a cosine of zero, which may be among the best.
 fn add_those_without_vector(
-    columns: &BlockColumns,
-    ask: &Ask,
-    query: &[f32],
+    relevance: &Relevance<'_>,
     filter: &BlockFilter<'_>,
     number: usize,
     nearest: &mut Vec<(u32, f64)>,
@@ -288,7 +309,7 @@ fn add_those_without_vector(
     let enough = nearest.len() >= number && nearest[number - 1].1 > 0.0;
     if !enough {
         let rows = filter.rows().into_iter();
-        let without = rows.filter(|&row| !columns.meaning.reaches(&ask.space, query, row));
+        let without = rows.filter(|&row| relevance.cosine(row).is_none());
         nearest.extend(without.map(|row| (row, 0.0)));
     }
 }

@@ -1,9 +1,10 @@
 //! Looks up and counts blocks, links and contradictions in the columns.
 
-use super::columns::BlockColumns;
+use super::columns::{BlockColumns, BlockStanding};
 use super::links::Links;
 use super::shape::BlockMisfit;
 use chronomemory_state::state::Sight;
+use roaring::RoaringBitmap;
 
 /// How many links and contradictions are seen. Both ends of a link are seen and neither is archived.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -78,6 +79,19 @@ impl BlockColumns {
             .filter(|(row, link)| self.is_in(link.across(*row), sight))
             .map(|(_, link)| (name(link.a), name(link.b)))
             .collect()
+    }
+
+    /// The slots of the active blocks that are seen.
+    pub fn active_slots(&self, sight: &Sight) -> RoaringBitmap {
+        let all = || (0..self.standing.len() as u32).collect();
+        let rows = self.members.few(sight).unwrap_or_else(all).into_iter();
+        let is_active = |row: &u32| self.standing[*row as usize] == BlockStanding::Active && self.is_in(*row, sight);
+        self.slots_of(rows.filter(is_active))
+    }
+
+    /// The id of the block in a slot.
+    pub fn id_in(&self, slot: u32) -> Option<&str> {
+        self.row_in(slot).map(|row| self.ids.name(row))
     }
 
     /// The records that have an id of this face and that no verb of it can use, each with the reason.

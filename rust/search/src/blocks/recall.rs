@@ -2,13 +2,12 @@
 
 use super::ask::{Ask, BlockAnswer, FoundBlock, Outlook};
 use super::choose::{Pool, settle};
-use super::columns::{BlockColumns, BlockStanding};
+use super::columns::BlockColumns;
 use super::filter::{BlockFilter, guaranteed};
-use super::gather::{Gathered, gather};
-use super::meaning::BlockReach;
+use super::gather::{Evidence, Gathered, gather};
 use super::rate::{Measure, Rated, better_first, keep_best};
 use super::wording::Wording;
-use crate::text;
+use chronolog::error::Result;
 use chronolog::ordered::in_order;
 
 /// How many of the best are looked at for each result.
@@ -17,19 +16,16 @@ const POOL_PER_RESULT: usize = 2;
 const ROWS_PER_PIECE: usize = 50_000;
 
 impl BlockColumns {
-    /// Answers a question on some threads; `words` is its text, made ready for an index of the state that this follows.
-    pub fn recall(
-        &self,
-        ask: &Ask,
-        outlook: &Outlook,
-        words: Option<&text::TextQuestion<'_>>,
-        threads: usize,
-    ) -> BlockAnswer {
+    /// Answers a question on some threads.
+    ///
+    /// # Errors
+    /// `Io`, if vectors cannot be read.
+    pub fn recall(&self, ask: &Ask, outlook: &Outlook, evidence: Evidence<'_>, threads: usize) -> Result<BlockAnswer> {
         let filter = BlockFilter::new(self, outlook, ask);
         let mut sure = guaranteed(self, &outlook.sight, ask);
-        let wording = Wording::new(self, words);
+        let wording = Wording::new(self, evidence.words);
         let gathered = match &ask.query {
-            Some(query) => gather(self, ask, query, &wording, &filter, &sure, threads),
+            Some(query) => gather(self, ask, query, &wording, evidence, &filter, &sure)?,
             None => self.everything(&filter, &sure),
         };
         let measure = Measure::new(self, outlook, ask, gathered.candidates.iter().copied());
@@ -59,17 +55,17 @@ impl BlockColumns {
         };
         if !ask.frame {
             let ranked = if ask.diversify {
-                pool.unlike(self, &ask.space, &[])
+                pool.unlike(self, evidence.vectors, &[])
             } else {
                 pool.by_score()
             };
             let (results, further) = ranked.split_at(ask.k.min(ranked.len()));
             answer.results = results.iter().map(found).collect();
             answer.further = further.iter().take(ask.further()).map(found).collect();
-            return answer;
+            return Ok(answer);
         }
         always.sort_unstable_by(|one, other| better_first(self, one, other));
-        let order = pool.unlike(self, &ask.space, &always);
+        let order = pool.unlike(self, evidence.vectors, &always);
         let shown = settle(self, &measure, always, order, ask.k);
         let name = |row: u32| self.ids.name(row).to_owned();
         answer.suppressed = shown.suppressed.iter().map(|&row| name(row)).collect();
@@ -81,7 +77,7 @@ impl BlockColumns {
         answer.clashes.sort_unstable();
         answer.results = shown.results.iter().map(found).collect();
         answer.further = shown.further.iter().take(ask.further()).map(found).collect();
-        answer
+        Ok(answer)
     }
 
     /// Scores all candidates, on several threads if there are many: those that are always shown, and the best others, the best
@@ -123,29 +119,6 @@ impl BlockColumns {
         rated.unwrap_or_else(|fault: std::io::Error| std::panic::resume_unwind(Box::new(fault)));
         best.sort_unstable_by(|one, other| better_first(self, one, other));
         (always, best)
-    }
-
-    /// For each of several vectors of a dimension, end to end, the active blocks within reach that are seen, the nearest first.
-    pub fn nearest(
-        &self,
-        space: &str,
-        vectors: &[f32],
-        dim: usize,
-        reach: BlockReach,
-        outlook: &Outlook,
-        threads: usize,
-    ) -> Vec<Vec<(String, f32)>> {
-        let sight = &outlook.sight;
-        let is_there = |row: u32| self.standing[row as usize] == BlockStanding::Active && self.is_in(row, sight);
-        let found = match self.members.few(sight) {
-            Some(mut few) => {
-                few.retain(|&row| is_there(row));
-                self.meaning.near_each_of(space, vectors, dim, reach, &few)
-            }
-            None => self.meaning.near_each(space, vectors, dim, reach, is_there, threads),
-        };
-        let name = |&(row, cosine): &(u32, f32)| (self.ids.name(row).to_owned(), cosine);
-        found.iter().map(|hits| hits.iter().map(name).collect()).collect()
     }
 
     /// Without a query every block that passes is a candidate, beside what is guaranteed.

@@ -5,6 +5,7 @@
 //! was a door: it is refused where it comes in, and where it is already, it is left out of every answer and told of.
 
 use super::fields::{number, plain, quoted};
+use chronolog::event::stamp;
 use chronolog::json::members;
 
 /// What a field must hold.
@@ -300,40 +301,10 @@ impl Form {
     }
 }
 
-/// Whether a text is `2026-01-31T12:00:00`, perhaps with a fraction, and an offset from UTC.
+/// Whether a text is `2026-01-31T12:00:00`, perhaps with a fraction, and an offset from UTC such as `+00:00`.
 fn is_moment(text: &[u8]) -> bool {
-    const PATTERN: &[u8] = b"dddd-dd-ddTdd:dd:dd";
-    let fits = |text: &[u8], pattern: &[u8]| {
-        text.len() == pattern.len()
-            && text.iter().zip(pattern).all(|(byte, wanted)| match wanted {
-                b'd' => byte.is_ascii_digit(),
-                other => byte == other,
-            })
-    };
-    let Some((moment, rest)) = text.split_at_checked(PATTERN.len()) else {
-        return false;
-    };
-    let rest = match rest.split_first() {
-        Some((b'.', fraction)) => fraction.trim_prefix_digits(),
-        _ => rest,
-    };
-    let pair = |at: usize| usize::from(moment[at] - b'0') * 10 + usize::from(moment[at + 1] - b'0');
-    let in_range = || {
-        (1..=12).contains(&pair(5)) && (1..=31).contains(&pair(8)) && pair(11) < 24 && pair(14) < 60 && pair(17) < 60
-    };
-    fits(moment, PATTERN) && in_range() && (fits(rest, b"+dd:dd") || fits(rest, b"-dd:dd"))
-}
-
-trait Digits {
-    /// What follows the digits at the beginning.
-    fn trim_prefix_digits(&self) -> &Self;
-}
-
-impl Digits for [u8] {
-    fn trim_prefix_digits(&self) -> &Self {
-        let digits = self.iter().take_while(|byte| byte.is_ascii_digit()).count();
-        &self[digits..]
-    }
+    let has_offset = text.len() > 19 && matches!(text[text.len() - 6], b'+' | b'-');
+    has_offset && stamp::read(text).is_some()
 }
 
 /// Why a canonical record is not what this face would have written; `None` if it is, or if its id is no affair of the face.

@@ -20,13 +20,16 @@ pub trait Coded {
     /// How many tokens the question has.
     fn asked(&self) -> usize;
 
+    /// Whether a record has codes; they may fail their check.
+    fn is_coded(&self, record: u32) -> bool;
+
     /// Adds the product of each of them with a record; whether it has codes that can be believed.
     fn products(&self, record: u32, products: &mut Vec<i32>) -> bool;
 }
 
 /// What the records say that words, vectors and tokens put forward.
-pub struct TokenScores<'a, C> {
-    coded: &'a C,
+pub struct TokenScores<'a> {
+    coded: &'a dyn Coded,
     /// What a step of likeness to each token adds to a score.
     worth: Vec<f64>,
     /// What those that were looked at say, by the name that their codes go by: most are asked for once more.
@@ -35,10 +38,15 @@ pub struct TokenScores<'a, C> {
     pub best: Vec<(u32, f64)>,
 }
 
-impl<'a, C: Coded> TokenScores<'a, C> {
+impl<'a> TokenScores<'a> {
     /// Looks at all records, where these are few, else at the best by words and by vector. The name that its codes go by is
     /// `coded_name` of a record.
-    pub fn of(coded: &'a C, few: Option<Vec<u32>>, best: [&[(u32, f64)]; 2], coded_name: impl Fn(u32) -> u32) -> Self {
+    pub fn of(
+        coded: &'a dyn Coded,
+        few: Option<Vec<u32>>,
+        best: [&[(u32, f64)]; 2],
+        coded_name: impl Fn(u32) -> u32,
+    ) -> Self {
         // The same for every page: what a token is worth must not change from one to the next.
         let first = || best.iter().flat_map(|best| best.iter().take(POOL_RECORDS));
         let mut records: Vec<u32> = few.unwrap_or_else(|| first().map(|one| one.0).collect());

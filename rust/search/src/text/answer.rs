@@ -157,22 +157,6 @@ impl TextQuestion<'_> {
         })
     }
 
-    /// The living documents that are seen, by their slots; `None` if all are.
-    pub fn seen_slots(&self) -> Option<impl Iterator<Item = u32> + '_> {
-        if self.sieves.iter().all(|sieve| sieve.sections.is_all()) {
-            return None;
-        }
-        let parts = self.index.parts();
-        let slots = self.sieves.iter().zip(parts).flat_map(|(sieve, part)| {
-            let some = sieve.sections.docs().into_iter().flatten();
-            let all = sieve.sections.is_all().then(|| 0..part.columns.len() as u32);
-            let docs = some.chain(all.into_iter().flatten());
-            docs.filter(move |&doc| !part.dead.contains(doc))
-                .map(move |doc| part.columns.slots.get(doc as usize))
-        });
-        Some(slots)
-    }
-
     /// The living documents that are seen and have a link to this one, by its id or (true) by what it is called.
     pub fn naming(&self, doc: u32) -> Vec<(u32, bool)> {
         let (own, doc) = self.index.part_of(doc);
@@ -200,14 +184,6 @@ impl TextQuestion<'_> {
             }
         }
         docs
-    }
-
-    /// How many documents are seen, the dead included; `None` if all are.
-    pub fn seen_count(&self) -> Option<usize> {
-        let parts = self.index.parts();
-        let counts = self.sieves.iter().zip(parts);
-        let count = counts.map(|(sieve, part)| sieve.sections.len().unwrap_or(part.columns.len()));
-        (!self.sieves.iter().all(|sieve| sieve.sections.is_all())).then(|| count.sum())
     }
 
     /// The best documents and their scores, best first; of equals the older record.

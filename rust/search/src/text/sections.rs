@@ -115,11 +115,6 @@ impl Sections {
         }
     }
 
-    /// Whether these are all.
-    pub fn is_all(&self) -> bool {
-        self.some.is_none()
-    }
-
     /// Whether a document is among them.
     #[inline]
     pub fn contains(&self, doc: u32) -> bool {
@@ -127,16 +122,6 @@ impl Sections {
             let behind = some.partition_point(|section| section.end <= doc);
             some.get(behind).is_some_and(|section| section.start <= doc)
         })
-    }
-
-    /// All of them, ascending; `None` if that is everything.
-    pub fn docs(&self) -> Option<impl Iterator<Item = u32> + '_> {
-        Some(self.some.as_ref()?.iter().flat_map(Clone::clone))
-    }
-
-    /// How many there are; `None` if everything.
-    pub fn len(&self) -> Option<usize> {
-        Some(self.some.as_ref()?.iter().map(|section| section.len()).sum())
     }
 
     /// What a list says of them, in pieces that can be swept one after the other: all that lies in short sections, then each

@@ -166,9 +166,7 @@ impl Engine {
         dim: usize,
         reach: BlockReach,
     ) -> Result<Vec<Vec<(String, f32)>>> {
-        self.blocks(viewer, |columns, outlook| {
-            columns.nearest(space, vectors, dim, reach, outlook, self.threads)
-        })
+        self.find(|shared| store::nearest_blocks(shared, viewer, space, vectors, dim, reach))
     }
 
     /// The records nearest to each of these vectors, which lie end to end: score descending, then row ascending.

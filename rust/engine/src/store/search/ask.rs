@@ -11,9 +11,10 @@ use super::rank::{RankContext, RecordSearch, SearchHit, rank};
 use super::select::{StateView, Verdicts, prepare};
 use crate::store::View;
 use crate::store::shared::Shared;
-use crate::store::vectors::no_past;
+use crate::store::vectors::{VectorQuestion, VectorSearch, no_past};
 use chronolog::error::{Error, Result};
 use chronomemory_search::text::{CHOICE_ID, Fields, TextFilter, TextIndex};
+use chronomemory_state::state::Query;
 
 /// A search whose records change while it runs begins anew so many times.
 const MOST_TRIES: u32 = 8;
@@ -24,69 +25,63 @@ const MOST_TRIES: u32 = 8;
 /// `Argument` if there is nothing to look for or the vector does not fit, `NoSpace`, `Io`, `Closed`.
 pub fn search(shared: &Shared, search: &RecordSearch) -> Result<Vec<SearchHit>> {
     check(search)?;
+    let filter = filter_of(search);
     let mut tries = 0;
     loop {
         tries += 1;
         let live = catch_up(shared)?;
-        let (filter, state_id, seen, (nearby, coded), (prepared, hidden)) = shared.read(|store| {
-            let filter = filter_of(search);
+        let (state_id, seen, vectors, tokens, (prepared, hidden)) = shared.read(|store| {
             let changes = store.state.changes();
-            let nearby = match search.vector.as_deref() {
-                Some(vector) => {
-                    let nearby = store
-                        .vectors
-                        .start_nearby(store.live(), search.space.as_deref(), vector)?;
-                    let recent = live.narrowed.recent(&nearby, &filter, changes);
-                    Some((nearby, recent))
-                }
-                None => None,
+            let start = |space: Option<&str>| {
+                let query = query_of(&filter);
+                let question = VectorQuestion {
+                    space,
+                    query,
+                    ..VectorQuestion::default()
+                };
+                store.vectors.start_search(&store.state, &question)
             };
-            let coded = match &search.tokens {
-                Some(tokens) => {
-                    let coded = store.vectors.start_nearby(store.live(), Some(tokens.space()), &[])?;
-                    let recent = live.narrowed.recent(&coded, &filter, changes);
-                    Some((coded, recent, tokens))
-                }
-                None => None,
-            };
+            let vectors = search.vector.as_ref().map(|_| start(search.space.as_deref()));
+            let tokens = search.tokens.as_ref().map(|tokens| start(Some(tokens.space())));
             let condition = search.condition.as_ref();
             let prepared = condition.map(|condition| prepare(&store.state, &store.views.field_indexes, condition));
             Ok((
-                filter,
                 changes.state_id().same(),
                 changes.watermark(),
-                (nearby, coded),
+                vectors.transpose()?,
+                tokens.transpose()?,
                 (prepared.transpose()?, store.state.hidden_from(&search.viewer)),
             ))
         })?;
         let ask = |look: &mut dyn FnMut(StateView<'_>)| shared.look_at_state(&state_id, look);
         let verdicts = Verdicts::of(prepared, hidden, &ask);
-        let allows = |slot: u32| verdicts.as_ref().is_none_or(|verdicts| verdicts.allow(slot));
-        let only = verdicts.as_ref().map(|_| &allows as &dyn Fn(u32) -> bool);
-        let near = nearby.map(|(nearby, recent)| {
-            let narrowed = live.narrow(nearby, &recent, &filter, &state_id);
-            narrowed
-                .map(|nearby| nearby.only(only).run(search.pool(search.context)))
-                .transpose()
-        });
-        let near = match near {
-            Some(found) => match found? {
-                Some(near) if shared.still_has(near.nearby())? => Some(near),
-                _ => continue,
+        let select = |mut rows: VectorSearch| {
+            if let Some(verdicts) = &verdicts {
+                rows.keep(&|slot| verdicts.allow(slot));
+            }
+            live.keep_tagged(&mut rows, &filter, &state_id).then_some(rows)
+        };
+        let near = match search.vector.as_deref().zip(vectors) {
+            Some((vector, rows)) => match select(rows) {
+                Some(rows) => Some(rows.near(vector, search.pool(search.context))?),
+                None => continue,
             },
             None => None,
         };
-        let sayings = coded.map(|(coded, recent, tokens)| {
-            let narrowed = live.narrow(coded, &recent, &filter, &state_id);
-            narrowed.map(|coded| coded.only(only).ask_tokens(tokens)).transpose()
-        });
-        let sayings = match sayings {
-            Some(found) => match found? {
-                Some(sayings) if shared.still_has(sayings.nearby())? => Some(sayings),
-                _ => continue,
+        let coded = match search.tokens.as_ref().zip(tokens) {
+            Some((tokens, rows)) => match select(rows) {
+                Some(rows) => Some(rows.ask_tokens(tokens)?),
+                None => continue,
             },
             None => None,
         };
+        let spaces = [
+            near.as_ref().map(|near| &near.space),
+            coded.as_ref().map(|coded| &coded.space),
+        ];
+        if !shared.still_have(spaces)? {
+            continue;
+        }
         let kept = live.kept();
         let Some(kept) = kept.as_ref().filter(|kept| kept.mark.is_of(&state_id)) else {
             continue;
@@ -98,7 +93,7 @@ pub fn search(shared: &Shared, search: &RecordSearch) -> Result<Vec<SearchHit>> 
             known: kept.mark.earlier(&seen).same(),
             begins_anew: tries < MOST_TRIES,
         };
-        if let Some(hits) = rank(&kept.index, search, &filter, near.as_ref(), sayings.as_ref(), &asker) {
+        if let Some(hits) = rank(&kept.index, search, &filter, near.as_ref(), coded.as_ref(), &asker) {
             if kept.index.has_failed() {
                 continue;
             }
@@ -115,6 +110,20 @@ fn check(search: &RecordSearch) -> Result<()> {
         return Err(Error::argument("text", "a search needs a text or a vector, or tokens"));
     }
     Ok(())
+}
+
+/// The records that a filter lets through, its tags aside.
+fn query_of(filter: &TextFilter) -> Query {
+    let some = |kinds: &[String]| (!kinds.is_empty()).then(|| kinds.to_vec());
+    Query {
+        viewer: Arc::clone(&filter.viewer),
+        kinds: some(&filter.kinds),
+        without_kinds: some(&filter.without_kinds),
+        status: filter.status.clone(),
+        min_confidence: filter.min_confidence,
+        faces: true,
+        limit: None,
+    }
 }
 
 /// The filter of a search, and who asks.

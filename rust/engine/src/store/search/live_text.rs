@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use crate::store::Store;
 use crate::store::history::lines::LiveLog;
-use crate::store::vectors::{Narrowed, Nearby, Recent};
+use crate::store::vectors::VectorSearch;
 use chronolog::damage::{Damage, DamageKind};
 use chronolog::digest::Hex;
 use chronolog::disk::{Access, Disk, DiskFile, Identity};
@@ -71,7 +71,6 @@ pub(in crate::store) struct LiveTextIndex {
     unsaved: Mutex<Option<Source>>,
     /// A file failed a check: this process opens none any more.
     avoids_files: AtomicBool,
-    pub narrowed: Narrowed,
 }
 
 pub(in crate::store) struct KeptIndex {
@@ -259,27 +258,25 @@ impl LiveTextIndex {
             *kept = None;
             *self.mark() = None;
             *self.unsaved() = None;
-            self.narrowed.forget();
             self.avoids_files.store(true, Ordering::Relaxed);
             drop(kept);
             files.remove();
         }
     }
 
-    /// Leaves the rows of the records that pass; `None` if the index is no longer that of the state they were taken from, or its file
-    /// failed a check.
-    pub fn narrow(
-        &self,
-        mut nearby: Nearby,
-        recent: &Recent,
-        filter: &TextFilter,
-        state_id: &StateId,
-    ) -> Option<Nearby> {
-        let kept = self.kept.read().unwrap_or_else(PoisonError::into_inner);
-        let known = kept.as_ref().filter(|kept| kept.mark.is_of(state_id))?;
-        self.narrowed
-            .narrow(&mut nearby, &known.index, &known.mark, filter, recent);
-        (!known.index.has_failed()).then_some(nearby)
+    /// Leaves the rows of records that have the tags of a filter. False if the index is no longer that of the state that the rows
+    /// were taken from, or its file failed a check.
+    pub fn keep_tagged(&self, rows: &mut VectorSearch, filter: &TextFilter, state_id: &StateId) -> bool {
+        if filter.tags.is_empty() {
+            return true;
+        }
+        let kept = self.kept();
+        let Some(known) = kept.as_ref().filter(|kept| kept.mark.is_of(state_id)) else {
+            return false;
+        };
+        let question = known.index.question(&[], filter);
+        rows.keep(&|slot| known.index.doc_of(slot).is_some_and(|doc| question.passes(doc)));
+        !known.index.has_failed()
     }
 
     /// Takes an index; `unsaved` says what its sealed part was made of if that is not on disk.
@@ -287,7 +284,6 @@ impl LiveTextIndex {
         let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
         *self.mark() = Some(IndexMark::of(&new));
         *self.unsaved() = unsaved;
-        self.narrowed.forget();
         self.ragged.store(new.index.is_ragged(), Ordering::Relaxed);
         *kept = Some(new);
     }

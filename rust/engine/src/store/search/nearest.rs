@@ -2,7 +2,7 @@
 
 use super::select::{StateView, Verdicts, prepare};
 use crate::store::Shared;
-use crate::store::vectors::{Nearby, Neighbour, VectorQuestion, VectorSearch};
+use crate::store::vectors::{Neighbour, OpenSpace, VectorQuestion, VectorSearch};
 use chronolog::error::{Error, Result};
 use chronolog::scope::Viewer;
 
@@ -34,7 +34,7 @@ impl Shared {
     fn start_search(&self, question: &VectorQuestion<'_>) -> Result<VectorSearch> {
         loop {
             let (mut search, state_id, prepared) = self.read(|store| {
-                let search = store.vectors.start_search(store.live(), question)?;
+                let search = store.vectors.start_search(&store.state, question)?;
                 let prepared = question
                     .condition
                     .map(|condition| prepare(&store.state, &store.views.field_indexes, condition));
@@ -62,11 +62,16 @@ impl Shared {
         Ok(())
     }
 
-    /// Whether the rows that were taken along are still those of the space.
-    pub(in crate::store) fn still_has(&self, nearby: &Nearby) -> Result<bool> {
-        self.look_again_if_damaged(nearby.search())?;
-        let store = self.read_guard();
-        Ok(store.vectors.has_rows_of(&store.state, nearby.search()))
+    /// Whether the rows of these searches are still those of their spaces.
+    pub(in crate::store) fn still_have(&self, spaces: [Option<&OpenSpace>; 2]) -> Result<bool> {
+        for space in spaces.into_iter().flatten() {
+            self.look_again_if_damaged(space.search())?;
+            let store = self.read_guard();
+            if !store.vectors.has_rows_of(&store.state, space.search()) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// As [`Store::embedding`]. A compaction may take the file away between the look at the log and the look at the row, so

@@ -97,7 +97,7 @@ struct Candidates<'a> {
     index: &'a TextIndex,
     question: TextQuestion<'a>,
     near: Option<&'a Near>,
-    tokens: Option<TokenScores<'a, TokenSearch>>,
+    tokens: Option<TokenScores<'a>>,
     has_text: bool,
     scale: Scale,
     /// The best by their words: the first of `docs`.
@@ -282,8 +282,8 @@ pub(in crate::store) fn rank(
             }
             let of_tokens = sayings.filter(|_| standing.tokens.is_some());
             let of_vector = near.filter(|_| standing.cosine.is_some());
-            if of_vector.is_some_and(|near| !near.check_again(slots[at]))
-                || of_tokens.is_some_and(|sayings| !sayings.check_again(slots[at]))
+            if of_vector.is_some_and(|near| !near.space.check_again(slots[at]))
+                || of_tokens.is_some_and(|sayings| !sayings.space.check_again(slots[at]))
             {
                 is_sound = false;
                 break;

@@ -11,10 +11,14 @@ use super::follow_text::catch_up;
 use super::select::{StateView, Verdicts, prepare};
 use crate::store::Store;
 use crate::store::shared::Shared;
-use chronolog::error::Result;
+use crate::store::vectors::{VectorQuestion, VectorSearch};
+use chronolog::error::{Error, Result};
 use chronolog::memory::{self, gathered};
 use chronolog::scope::Viewer;
-use chronomemory_search::blocks::{Ask, BLOCK_KIND, BlockAnswer, BlockColumns, Outlook};
+use chronomemory_search::blocks::{
+    Ask, BLOCK_KIND, BlockAnswer, BlockColumns, BlockReach, BlockVectors, Evidence, Outlook,
+};
+use chronomemory_search::score::Coded;
 use chronomemory_search::text::{TextFilter, asked};
 use chronomemory_state::condition::Condition;
 use chronomemory_state::state::{Query, StateId};
@@ -25,39 +29,18 @@ const BLOCK_BYTES: usize = 1024;
 /// The status of what can be recalled.
 const ACTIVE: &str = "active";
 
-/// The columns of the blocks, brought to where the state is. Errors: `Io`, where rows cannot be read; `OutOfMemory`.
+/// The columns of the blocks, brought to where the state is. Errors: `OutOfMemory`.
 pub(in crate::store) fn columns_now(store: &Store) -> Result<Arc<RwLock<BlockColumns>>> {
-    let (blocks, state, vectors) = (&store.views.blocks, &store.state, &store.vectors);
+    let (blocks, state) = (&store.views.blocks, &store.state);
     let is_behind = |columns: &BlockColumns| columns.is_behind(state);
     if is_behind(&blocks.read().unwrap_or_else(PoisonError::into_inner)) {
         let mut columns = blocks.write().unwrap_or_else(PoisonError::into_inner);
         if is_behind(&columns) {
             memory::could_have(columns.lacks(state) * BLOCK_BYTES)?;
             columns.follow(state);
-            vectors.feed(state, &mut columns)?;
         }
     }
     Ok(Arc::clone(blocks))
-}
-
-/// What recalls are made from, as of now. Rows that were not there may have been moved since the log was read: then the
-/// log says so by now.
-fn columns_of(shared: &Shared, viewer: &Viewer) -> Result<(Arc<RwLock<BlockColumns>>, Outlook)> {
-    let look = |store: &Store| Ok((columns_now(store)?, Outlook::of(&store.state, viewer)));
-    let (columns, outlook) = shared.read(look)?;
-    let lacks = |columns: &RwLock<BlockColumns>| {
-        let columns = columns.read().unwrap_or_else(PoisonError::into_inner);
-        columns.lacks_embeddings().then(|| columns.embeddings_seen())
-    };
-    let mut seen = lacks(&columns);
-    while seen.is_some() {
-        let again = lacks(&*shared.read(columns_now)?);
-        if again == seen {
-            break;
-        }
-        seen = again;
-    }
-    Ok((columns, outlook))
 }
 
 /// Answers a question about blocks, by meaning and by words, and hands out the records of those that it found.
@@ -115,33 +98,102 @@ fn allowed(shared: &Shared, viewer: &Arc<Viewer>, condition: &Condition) -> Resu
     }
 }
 
+/// The spaces that a question is about; `None` for one that the store does not have.
+fn spaces_of(store: &Store, ask: &Ask) -> Result<[Option<VectorSearch>; 2]> {
+    let start = |space: &str| match store
+        .vectors
+        .start_search(&store.state, &VectorQuestion::of_space(Some(space)))
+    {
+        Err(Error::NoSpace { .. }) => Ok(None),
+        outcome => outcome.map(Some),
+    };
+    let vectors = start(&ask.space)?;
+    let tokens = ask.tokens.as_ref().map(|tokens| start(tokens.space()));
+    Ok([vectors, tokens.transpose()?.flatten()])
+}
+
 fn answer(shared: &Shared, ask: &Ask) -> Result<BlockAnswer> {
-    let threads = shared.read_guard().options.threads;
     let text = ask.text.as_deref().filter(|_| ask.query.is_some());
     let stems = text.map(asked).unwrap_or_default();
-    if stems.is_empty() {
-        let (columns, outlook) = columns_of(shared, &ask.viewer)?;
-        let columns = columns.read().unwrap_or_else(PoisonError::into_inner);
-        return Ok(columns.recall(ask, &outlook, None, threads));
-    }
+    let filter = TextFilter {
+        viewer: Arc::clone(&ask.viewer),
+        ..TextFilter::default()
+    };
     loop {
-        let live = catch_up(shared)?;
-        let (columns, outlook) = columns_of(shared, &ask.viewer)?;
-        // The index before the columns: who waits for columns to be free may hold the store, and a search waits for the
-        // store with the index in its hands.
-        let kept = live.kept();
-        let Some(kept) = kept.as_ref() else { continue };
+        let live = (!stems.is_empty()).then(|| catch_up(shared)).transpose()?;
+        let (columns, outlook, state_id, threads, [vectors, tokens]) = shared.read(|store| {
+            let outlook = Outlook::of(&store.state, &ask.viewer);
+            let state_id = store.state.changes().state_id().same();
+            let spaces = spaces_of(store, ask)?;
+            Ok((columns_now(store)?, outlook, state_id, store.options.threads, spaces))
+        })?;
+        let vectors = vectors.map(VectorSearch::open).transpose()?;
+        let tokens = ask.tokens.as_ref().zip(tokens);
+        let tokens = tokens.map(|(tokens, space)| space.ask_tokens(tokens)).transpose()?;
+        // The index before the columns: a thread that waits for the columns may hold the store, and a search waits for the
+        // store while it holds the index.
+        let kept = live.as_ref().map(|live| live.kept());
+        let kept = kept.as_deref().and_then(Option::as_ref);
         let columns = columns.read().unwrap_or_else(PoisonError::into_inner);
-        if columns.is_of_same_state(&kept.mark) {
-            let filter = TextFilter {
-                viewer: Arc::clone(&ask.viewer),
-                ..TextFilter::default()
-            };
-            let question = kept.index.question(&stems, &filter);
-            let answer = columns.recall(ask, &outlook, Some(&question), threads);
-            if !kept.index.has_failed() {
-                return Ok(answer);
-            }
+        let is_current = kept.is_none_or(|kept| kept.mark.is_of(&state_id)) && columns.is_of(&state_id);
+        if !is_current || (live.is_some() && kept.is_none()) {
+            continue;
+        }
+        let words = kept.map(|kept| kept.index.question(&stems, &filter));
+        let evidence = Evidence {
+            words: words.as_ref(),
+            vectors: vectors.as_ref().map(|vectors| vectors as &dyn BlockVectors),
+            tokens: tokens.as_ref().map(|tokens| tokens as &dyn Coded),
+        };
+        let answer = columns.recall(ask, &outlook, evidence, threads)?;
+        drop(columns);
+        if kept.is_some_and(|kept| kept.index.has_failed()) {
+            continue;
+        }
+        let spaces = [vectors.as_ref(), tokens.as_ref().map(|tokens| &tokens.space)];
+        if shared.still_have(spaces)? {
+            return Ok(answer);
+        }
+    }
+}
+
+/// For each of several vectors, end to end, the active blocks within reach that a viewer sees, the nearest first.
+///
+/// # Errors
+/// `Argument` for vectors of another dimension or that are not finite, `Io`, `Closed`.
+pub fn nearest_blocks(
+    shared: &Shared,
+    viewer: &Viewer,
+    space: &str,
+    vectors: &[f32],
+    dim: usize,
+    reach: BlockReach,
+) -> Result<Vec<Vec<(String, f32)>>> {
+    loop {
+        let (columns, outlook, state_id, rows) = shared.read(|store| {
+            let rows = store
+                .vectors
+                .start_search(&store.state, &VectorQuestion::of_space(Some(space)));
+            let state_id = store.state.changes().state_id().same();
+            Ok((columns_now(store)?, Outlook::of(&store.state, viewer), state_id, rows))
+        })?;
+        let blocks = match rows {
+            Err(Error::NoSpace { .. }) => return Ok(vec![Vec::new(); vectors.len() / dim.max(1)]),
+            rows => rows?.open()?,
+        };
+        let columns_of = || columns.read().unwrap_or_else(PoisonError::into_inner);
+        let slots = columns_of().active_slots(&outlook.sight);
+        let found = blocks.near_each(vectors, dim, reach.number, Some(reach.least), &slots)?;
+        let columns = columns_of();
+        let is_current = columns.is_of(&state_id);
+        let name = |&(slot, cosine): &(u32, f32)| Some((columns.id_in(slot)?.to_owned(), cosine));
+        let named = found
+            .iter()
+            .map(|hits| hits.iter().filter_map(name).collect())
+            .collect();
+        drop(columns);
+        if is_current && shared.still_have([Some(&blocks), None])? {
+            return Ok(named);
         }
     }
 }

@@ -8,7 +8,7 @@
 //! ([`rows::durable`]).
 //!
 //! A search ([`search::query`]) takes what it needs along and runs without the store: the mapped rows, an index of
-//! their owners ([`records::index`]), the rows that a question leaves ([`rows::filter`], or [`Nearby`] if words are
+//! their owners ([`records::index`]), the rows that a question leaves ([`rows::filter`]
 //! asked too), and codes of chunks of 1,024 rows ([`rows::space_cache`]), of which sixteen are a file ([`rows::codes`]).
 //! Compaction moves the living rows when too many are dead ([`super::upkeep::compact_rows`]).
 //!
@@ -33,4 +33,4 @@ pub(super) use known::Vectors;
 pub(super) use rows::check::{altered_codes, check_rows, is_no_file, is_of_this_file};
 pub(super) use rows::durable::DirtyRows;
 
-pub(super) use search::query::{Narrowed, Near, Nearby, Recent, TokenSearch, no_past};
+pub(super) use search::query::{Near, OpenSpace, TokenSearch, no_past};

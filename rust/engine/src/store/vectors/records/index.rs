@@ -48,7 +48,7 @@ pub struct RowIndex {
     /// The highest row of each slot; a running search keeps those it began with.
     pub current: Arc<Vec<u32>>,
     /// Rows that were taken back.
-    pub gone: RoaringBitmap,
+    pub gone: Arc<RoaringBitmap>,
     /// Rows that ceased to be anybody's embedding, as that became known.
     pub died: Vec<u32>,
     /// How many rows are somebody's embedding.
@@ -66,7 +66,7 @@ impl RowIndex {
             rows: 0,
             left_behind: BTreeMap::new(),
             current: Arc::default(),
-            gone: RoaringBitmap::new(),
+            gone: Arc::default(),
             died: Vec::new(),
             living: 0,
             groups: BTreeMap::new(),
@@ -136,7 +136,7 @@ impl RowIndex {
         self.lay(owned.row, owned.chunk);
         for row in owned.gone {
             let was_living = self.is_living(row);
-            if self.gone.insert(row) && was_living {
+            if Arc::make_mut(&mut self.gone).insert(row) && was_living {
                 self.living -= 1;
                 self.died.push(row);
             }

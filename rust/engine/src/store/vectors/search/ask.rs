@@ -1,21 +1,17 @@
 //! Answers what is asked about embeddings beside which are near: spaces, single vectors, where rows lie.
 
-use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::store::history::lines::LiveLog;
 use crate::store::vectors::known::{KnownSpaces, Vectors};
-use crate::store::vectors::records::format::{Bound, VectorRecord, read, space_name};
+use crate::store::vectors::records::format::Bound;
 use crate::store::vectors::records::index::RowIndex;
-use crate::store::vectors::rows::check::{is_row, map_rows, row_bytes, row_damage};
+use crate::store::vectors::rows::check::{is_row, row_damage};
 use chronolog::damage::{Damage, DamageKind};
-use chronolog::disk::{Mapping, open_if_there, read_upto};
+use chronolog::disk::{open_if_there, read_upto};
 use chronolog::error::{At, Error, Result};
-use chronolog::event::faces::VECTORS;
 use chronolog::layout::rows_name;
 use chronolog::scope::Viewer;
-use chronomemory_search::blocks::{BlockColumns, block_in};
 use chronomemory_state::state::{Query, State, unspelled};
 
 /// What there is to say about a space.
@@ -94,11 +90,11 @@ impl Vectors {
 
     /// How many rows of a space are embeddings of records that somebody sees, and how many of these are known to be damaged;
     /// `None` for one who sees all scopes.
-    pub fn rows_seen(&self, live: LiveLog<'_>, viewer: &Arc<Viewer>, space: &str) -> Result<Option<(u64, u64)>> {
-        if live.state.sight(viewer).is_of_all_scopes() {
+    pub fn rows_seen(&self, state: &State, viewer: &Arc<Viewer>, space: &str) -> Result<Option<(u64, u64)>> {
+        if state.sight(viewer).is_of_all_scopes() {
             return Ok(None);
         }
-        let mut known = self.known(live.state);
+        let mut known = self.known(state);
         known.find(Some(space))?;
         let query = Query {
             viewer: Arc::clone(viewer),
@@ -107,7 +103,7 @@ impl Vectors {
             ..Query::default()
         };
         let KnownSpaces { spaces, filters, .. } = &mut *known;
-        let seen = filters.rows_for(live, &spaces.spaces[space], &query)?;
+        let seen = filters.rows_for(state, &spaces.spaces[space], &query);
         let damaged = known.damaged(&known.spaces.spaces[space]).intersection_len(&seen.rows);
         Ok(Some((seen.rows.len(), damaged)))
     }
@@ -171,69 +167,5 @@ impl Vectors {
             dim: index.bound.dim,
             ids: (0..index.rows).map(name).collect(),
         })
-    }
-}
-
-impl Vectors {
-    /// Tells columns of blocks which embeddings are new, checked against the log: a row that is damaged is none.
-    pub fn feed(&self, state: &State, columns: &mut BlockColumns) -> Result<()> {
-        let mut slots = state.of_face_since(VECTORS, columns.embedded());
-        let known = self.known(state);
-        // A space that was dropped, or had rows in another file before: who had an embedding there cannot be told any more.
-        let is_other = |slot: &u32| {
-            let id = state.spelled_id(*slot);
-            let space = space_name(&id).map(|name| known.spaces.spaces.get(name));
-            space.is_some_and(|space| space.is_none_or(|index| index.bound.generation > 0))
-        };
-        if columns.embeddings_seen() > 0 && slots.iter().any(is_other) {
-            *columns = BlockColumns::default();
-            columns.follow(state);
-            slots = state.of_face(VECTORS).collect();
-        }
-        let told = slots.len();
-        let mut lacks = false;
-        let mut files: HashMap<String, Mapping> = HashMap::new();
-        for slot in slots {
-            let record = state.record_in(slot);
-            let word = read(&state.spelled_id(slot), &record);
-            let Some(VectorRecord::Group(group)) = word else {
-                continue;
-            };
-            let Some(index) = known.spaces.spaces.get(&group.space) else {
-                continue;
-            };
-            let bound = &index.bound;
-            if bound.generation != group.generation {
-                continue;
-            }
-            if !files.contains_key(&bound.name) {
-                let path = self.site.layout.rows(&bound.name, bound.generation);
-                let bytes = u64::from(index.rows) * bound.stride();
-                let mapped = map_rows(&*self.site.disk, &self.site.layout, bound, bytes).at(&path)?;
-                files.insert(bound.name.clone(), mapped);
-            }
-            let rows = files.get(&bound.name).map(Mapping::bytes).unwrap_or_default();
-            for ((row, id), digest) in (group.row..).zip(&group.ids).zip(&group.digests) {
-                let Some(block) = block_in(id) else { continue };
-                let current = state.slot_spelled(id).and_then(|owner| index.row_of(owner));
-                if current.is_some_and(|current| current != row) {
-                    continue;
-                }
-                let is_good = current == Some(row) && is_row(rows, row, bound, digest);
-                lacks |= current == Some(row) && !is_good;
-                let bytes = row_bytes(rows, row, bound).filter(|_| is_good);
-                if bound.tokens > 0 {
-                    columns.take_codes(&bound.name, block, bound.tokens, bytes);
-                    continue;
-                }
-                let vector: Option<Vec<f32>> = bytes.map(|bytes| {
-                    let (values, _) = bytes.as_chunks::<4>();
-                    values.iter().map(|&value| f32::from_le_bytes(value)).collect()
-                });
-                columns.take_embedding(&bound.name, block, vector.as_deref());
-            }
-        }
-        columns.end_embeddings(state, told, lacks, self.threads);
-        Ok(())
     }
 }

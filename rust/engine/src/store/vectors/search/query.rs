@@ -6,29 +6,27 @@
 //! is checked; if the row is right, its codes are wrong and their file is dropped. The search runs again then, as it does if a page of a file
 //! of codes fails its check.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use roaring::RoaringBitmap;
 
-use crate::store::history::lines::LiveLog;
 use crate::store::vectors::known::{KnownSpaces, Vectors};
 use crate::store::vectors::records::format::Bound;
-use crate::store::vectors::records::index::{CHUNK_ROWS, RowChunk, RowIndex};
+use crate::store::vectors::records::index::{CHUNK_ROWS, NONE, RowChunk, RowIndex};
 use crate::store::vectors::rows::check::row_bytes;
-use crate::store::vectors::rows::filter::{FEW_SEEN, RowFilter};
+use crate::store::vectors::rows::filter::RowFilter;
 use crate::store::vectors::rows::space_cache::{Ready, SpaceCache};
 use chronolog::error::{At, Error, Result};
-use chronolog::scope::Viewer;
+use chronomemory_search::blocks::BlockVectors;
 use chronomemory_search::score::Coded;
-use chronomemory_search::text;
 use chronomemory_search::vector::score::Scorer;
 use chronomemory_search::vector::tokens::TokenQuery;
 use chronomemory_search::vector::{
     CodePart, Codes, Cpu, Gate, RowDoubt, RowHit, RowSearch, TokenQuestion, VectorRows, search,
 };
 use chronomemory_state::condition::Condition;
-use chronomemory_state::state::{Changes, Query, State, Watermark, unspelled};
+use chronomemory_state::state::{Query, State, unspelled};
 
 /// What is asked.
 #[derive(Clone, Debug, Default)]
@@ -47,6 +45,17 @@ pub struct VectorQuestion<'a> {
     pub condition: Option<&'a Condition>,
 }
 
+impl<'a> VectorQuestion<'a> {
+    /// A question that no record is the answer to, for a search that chooses its rows later.
+    pub(in crate::store) fn of_space(space: Option<&'a str>) -> Self {
+        Self {
+            space,
+            among: Some(&[]),
+            ..Self::default()
+        }
+    }
+}
+
 /// A record that was found.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Neighbour {
@@ -59,11 +68,14 @@ pub struct Neighbour {
 }
 
 /// A search that runs without the store.
+#[derive(Clone)]
 pub struct VectorSearch {
     pub(in crate::store) cache: Arc<SpaceCache>,
     pub(in crate::store) chunks: Arc<Vec<Arc<RowChunk>>>,
     pub(in crate::store) rows: u32,
-    pub(in crate::store) rows_by_slot: Arc<Vec<u32>>,
+    rows_by_slot: Arc<Vec<u32>>,
+    /// Rows that were taken back.
+    gone: Arc<RoaringBitmap>,
     pub(in crate::store) filter: Arc<RowFilter>,
     pub(in crate::store) k: usize,
     min_score: Option<f32>,
@@ -73,15 +85,25 @@ pub struct VectorSearch {
 impl VectorSearch {
     /// Leaves the rows of those records that are allowed, asked by their slots.
     pub(in crate::store) fn keep(&mut self, allows: &dyn Fn(u32) -> bool) {
-        let owner = |row: u32| self.chunks[row as usize / CHUNK_ROWS].owners[row as usize % CHUNK_ROWS];
-        let left = self.filter.rows.iter().filter(|&row| allows(owner(row)));
-        self.filter = Arc::new(RowFilter::of(left.collect()));
+        let left = self.filter.rows.iter().filter(|&row| allows(self.owner(row)));
+        self.filter = Arc::new(RowFilter::among(left.collect(), self.rows));
+    }
+
+    /// The slot of the record of a row.
+    fn owner(&self, row: u32) -> u32 {
+        self.chunks[row as usize / CHUNK_ROWS].owners[row as usize % CHUNK_ROWS]
+    }
+
+    /// The row of a record.
+    fn row_of(&self, slot: u32) -> Option<u32> {
+        let row = *self.rows_by_slot.get(slot as usize)?;
+        (row != NONE && !self.gone.contains(row)).then_some(row)
     }
 }
 
 impl Vectors {
     /// Takes along what a search needs.
-    pub fn start_search(&self, live: LiveLog<'_>, question: &VectorQuestion<'_>) -> Result<VectorSearch> {
+    pub fn start_search(&self, state: &State, question: &VectorQuestion<'_>) -> Result<VectorSearch> {
         if cfg!(target_endian = "big") {
             // Rows are searched where they lie, and they lie there little-endian.
             return Err(Error::Unsupported {
@@ -89,22 +111,27 @@ impl Vectors {
                 recovery: "Search this store on a little-endian machine; its records can be read here.",
             });
         }
-        let mut known = self.known(live.state);
+        let mut known = self.known(state);
         let index = known.find(question.space)?;
         let bound = index.bound.clone();
         let cache = self.cache_of(&mut known, &bound);
         let KnownSpaces { spaces, filters, .. } = &mut *known;
         let index = &spaces.spaces[&bound.name];
-        let mut filter = filters.rows_for(live, index, &question.query)?;
+        let mut filter = match question.among {
+            Some([]) => Arc::default(),
+            _ => filters.rows_for(state, index, &question.query),
+        };
         if let Some(ids) = question.among {
-            let rows = ids.iter().filter_map(|id| index.row_of(live.state.slot_of(id)?));
-            filter = Arc::new(RowFilter::of(rows.filter(|row| filter.rows.contains(*row)).collect()));
+            let rows = ids.iter().filter_map(|id| index.row_of(state.slot_of(id)?));
+            let rows = rows.filter(|row| filter.rows.contains(*row)).collect();
+            filter = Arc::new(RowFilter::among(rows, index.rows));
         }
         Ok(VectorSearch {
             cache,
             chunks: Arc::clone(&index.chunks),
             rows: index.rows,
             rows_by_slot: Arc::clone(&index.current),
+            gone: Arc::clone(&index.gone),
             filter,
             k: question.k,
             min_score: question.min_score,
@@ -133,14 +160,10 @@ impl Vectors {
         if !self.has_rows_of(state, search) {
             return None;
         }
-        let name = |hit: &RowHit| {
-            let chunk = &search.chunks[hit.row as usize / CHUNK_ROWS];
-            let owner = chunk.owners[hit.row as usize % CHUNK_ROWS];
-            Neighbour {
-                id: unspelled(&state.spelled_id(owner)),
-                score: hit.score,
-                row: hit.row,
-            }
+        let name = |hit: &RowHit| Neighbour {
+            id: unspelled(&state.spelled_id(search.owner(hit.row))),
+            score: hit.score,
+            row: hit.row,
         };
         Some(found.iter().map(|hits| hits.iter().map(name).collect()).collect())
     }
@@ -297,47 +320,134 @@ fn check(asked: &TokenQuestion, bound: &Bound) -> Result<()> {
     }
 }
 
-/// The rows of codes of a search.
-pub(in crate::store) struct TokenSearch {
-    nearby: Nearby,
+/// A search whose rows are mapped.
+pub(in crate::store) struct OpenSpace {
+    search: VectorSearch,
     ready: Ready,
-    query: TokenQuery,
 }
 
-impl Nearby {
+impl VectorSearch {
+    /// Maps the rows.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub(in crate::store) fn open(self) -> Result<OpenSpace> {
+        let ready = self.ready().at(&self.cache.rows_path())?;
+        Ok(OpenSpace { search: self, ready })
+    }
+
+    /// The cosines of a vector, and the `pool` nearest rows.
+    ///
+    /// # Errors
+    /// `Argument` for a vector of another dimension or that is not finite, `Io`.
+    pub(in crate::store) fn near(mut self, vector: &[f32], pool: usize) -> Result<Near> {
+        self.k = pool.min(self.rows as usize);
+        let found = self.run(vector, vector.len())?;
+        let best = found.iter().flatten();
+        let best = best.map(|hit| (self.owner(hit.row), f64::from(hit.score))).collect();
+        Ok(Near {
+            best,
+            scorer: Scorer::new(vector, Cpu::best()),
+            space: self.open()?,
+        })
+    }
+
     /// Goes on with the tokens of a question.
     ///
     /// # Errors
     /// `Argument` for vectors of another dimension or that are not finite, and for a space of vectors; `Io`.
-    pub fn ask_tokens(self, tokens: &TokenQuestion) -> Result<TokenSearch> {
-        let search = self.search();
-        check(tokens, &search.cache.bound)?;
-        let ready = search.ready().at(&search.cache.rows_path())?;
+    pub(in crate::store) fn ask_tokens(self, tokens: &TokenQuestion) -> Result<TokenSearch> {
+        check(tokens, &self.cache.bound)?;
         Ok(TokenSearch {
             query: TokenQuery::new(&tokens.vectors, tokens.dim, Cpu::best()),
-            nearby: self,
-            ready,
+            space: self.open()?,
         })
     }
 }
 
-impl TokenSearch {
-    /// The rows that it was made of.
-    pub fn nearby(&self) -> &Nearby {
-        &self.nearby
+impl OpenSpace {
+    /// The search that it serves.
+    pub fn search(&self) -> &VectorSearch {
+        &self.search
     }
 
+    /// The bytes of a record's row, if it passes its check.
+    fn bytes(&self, slot: u32) -> Option<&[u8]> {
+        let search = &self.search;
+        let row = search.row_of(slot).filter(|&row| (row as usize) < self.ready.count)?;
+        let bound = &search.cache.bound;
+        let is_right = self.ready.admits(bound, &search.chunks, row);
+        is_right
+            .then(|| row_bytes(self.ready.rows.bytes(), row, bound))
+            .flatten()
+    }
+
+    /// Whether the row of a record is still what the log says.
+    pub fn check_again(&self, slot: u32) -> bool {
+        let row = self.search.row_of(slot);
+        row.is_some_and(|row| self.search.check_again(&self.ready, row))
+    }
+
+    /// For each of several queries, end to end, the `k` nearest of the records in these slots whose cosine is at least `least`.
+    ///
+    /// # Errors
+    /// `Argument` for queries of another dimension or that are not finite, `Io`.
+    pub fn near_each(
+        &self,
+        queries: &[f32],
+        dim: usize,
+        k: usize,
+        least: Option<f32>,
+        slots: &RoaringBitmap,
+    ) -> Result<Vec<Vec<(u32, f32)>>> {
+        let rows = slots.iter().filter_map(|slot| self.search.row_of(slot)).collect();
+        let search = VectorSearch {
+            filter: Arc::new(RowFilter::among(rows, self.search.rows)),
+            k,
+            min_score: least,
+            ..self.search.clone()
+        };
+        let owned = |hit: RowHit| (search.owner(hit.row), hit.score.clamp(-1.0, 1.0));
+        let found = search.run(queries, dim)?.into_iter();
+        Ok(found.map(|hits| hits.into_iter().map(owned).collect()).collect())
+    }
+}
+
+impl BlockVectors for OpenSpace {
+    fn vector(&self, slot: u32) -> Option<&[f32]> {
+        floats(self.bytes(slot)?).ok()
+    }
+
+    fn nearest(&self, query: &[f32], number: usize, slots: RoaringBitmap) -> Result<Vec<(u32, f64)>> {
+        let near = |k: usize, least: Option<f32>| {
+            let found = self.near_each(query, query.len(), k, least, &slots)?;
+            Ok::<_, Error>(found.into_iter().next().unwrap_or_default())
+        };
+        let mut found = near(number + 1, None)?;
+        if found.len() > number && found[number - 1].1 == found[number].1 {
+            // Which of equals come first is for the caller to decide.
+            found = near(slots.len() as usize, Some(found[number].1))?;
+        }
+        Ok(found
+            .into_iter()
+            .map(|(slot, cosine)| (slot, f64::from(cosine)))
+            .collect())
+    }
+}
+
+/// The token codes of records, and the tokens of a question.
+pub(in crate::store) struct TokenSearch {
+    /// The rows.
+    pub space: OpenSpace,
+    query: TokenQuery,
+}
+
+impl TokenSearch {
     /// The slots of all records that may be found, unless these are more.
     pub fn few(&self, most: usize) -> Option<Vec<u32>> {
-        let search = self.nearby.search();
-        let owner = |row: u32| search.chunks[row as usize / CHUNK_ROWS].owners[row as usize % CHUNK_ROWS];
+        let search = &self.space.search;
         let rows = &search.filter.rows;
-        (rows.len() <= most as u64).then(|| rows.iter().map(owner).collect())
-    }
-
-    /// Whether the codes of a record are still what the log says.
-    pub fn check_again(&self, slot: u32) -> bool {
-        self.nearby.is_still_right(&self.ready, slot)
+        (rows.len() <= most as u64).then(|| rows.iter().map(|row| search.owner(row)).collect())
     }
 }
 
@@ -346,260 +456,34 @@ impl Coded for TokenSearch {
         self.query.len()
     }
 
-    fn products(&self, slot: u32, products: &mut Vec<i32>) -> bool {
-        let bound = &self.nearby.search().cache.bound;
-        let row = self.nearby.believed(&self.ready, slot);
-        let Some(bytes) = row.and_then(|row| row_bytes(self.ready.rows.bytes(), row, bound)) else {
-            return false;
-        };
-        self.query.best(bytes, products);
-        true
+    fn is_coded(&self, slot: u32) -> bool {
+        self.space.search.row_of(slot).is_some()
     }
-}
 
-/// How many filters are remembered.
-const MOST_NARROWED: usize = 8;
-/// So many changes are followed.
-const MOST_CHANGES: usize = 4096;
-
-/// All living rows of a space, taken along for one search.
-pub(in crate::store) struct Nearby {
-    search: VectorSearch,
-    living: Arc<RowFilter>,
-    vector: Vec<f32>,
+    fn products(&self, slot: u32, products: &mut Vec<i32>) -> bool {
+        let bytes = self.space.bytes(slot);
+        bytes.inspect(|bytes| self.query.best(bytes, products)).is_some()
+    }
 }
 
 /// The cosines of a search.
 pub(in crate::store) struct Near {
     /// The slots of the nearest records that pass, and their cosines, best first.
     pub best: Vec<(u32, f64)>,
-    nearby: Nearby,
-    ready: Ready,
+    /// The rows.
+    pub space: OpenSpace,
     scorer: Scorer,
 }
 
-impl Vectors {
-    /// Takes along what is needed to say how near records are.
-    pub(in crate::store) fn start_nearby(
-        &self,
-        live: LiveLog<'_>,
-        space: Option<&str>,
-        vector: &[f32],
-    ) -> Result<Nearby> {
-        let everyone = Query {
-            min_confidence: f64::NEG_INFINITY,
-            faces: true,
-            viewer: Arc::new(Viewer::Everyone),
-            ..Query::default()
-        };
-        let search = self.start_search(
-            live,
-            &VectorQuestion {
-                space,
-                query: everyone,
-                ..VectorQuestion::default()
-            },
-        )?;
-        Ok(Nearby {
-            living: Arc::clone(&search.filter),
-            vector: vector.to_vec(),
-            search,
-        })
-    }
-}
-
-impl Nearby {
-    /// The search that it is.
-    pub fn search(&self) -> &VectorSearch {
-        &self.search
-    }
-
-    /// The row of a record, if it has one that can be believed.
-    pub fn believed(&self, ready: &Ready, slot: u32) -> Option<u32> {
-        let Self { search, living, .. } = self;
-        let row = *search.rows_by_slot.get(slot as usize)?;
-        if !living.rows.contains(row) || row as usize >= ready.count {
-            return None;
-        }
-        ready.admits(&search.cache.bound, &search.chunks, row).then_some(row)
-    }
-
-    /// Whether the row of a record is still what the log says.
-    pub fn is_still_right(&self, ready: &Ready, slot: u32) -> bool {
-        let row = self.search.rows_by_slot.get(slot as usize);
-        row.is_some_and(|row| self.search.check_again(ready, *row))
-    }
-
-    /// Leaves the rows of those records that are allowed, asked by their slots.
-    pub fn only(mut self, allows: Option<&dyn Fn(u32) -> bool>) -> Self {
-        if let Some(allows) = allows {
-            self.search.keep(allows);
-        }
-        self
-    }
-
-    /// The nearest of the rows that are left.
-    ///
-    /// # Errors
-    /// `Argument` for a vector of another dimension or that is not finite, `Io`.
-    pub fn run(mut self, pool: usize) -> Result<Near> {
-        self.search.k = pool.min(self.search.rows as usize);
-        let found = self.search.run(&self.vector, self.vector.len())?;
-        let owner = |row: u32| self.search.chunks[row as usize / CHUNK_ROWS].owners[row as usize % CHUNK_ROWS];
-        let best = found.iter().flatten();
-        let best = best.map(|hit| (owner(hit.row), f64::from(hit.score))).collect();
-        let path = self.search.cache.rows_path();
-        let ready = self.search.ready().at(&path)?;
-        Ok(Near {
-            best,
-            scorer: Scorer::new(&self.vector, Cpu::best()),
-            nearby: self,
-            ready,
-        })
-    }
-}
-
 impl Near {
-    /// The rows that it was made of.
-    pub fn nearby(&self) -> &Nearby {
-        &self.nearby
-    }
-
-    /// Whether the embedding of a record that has a cosine is still what the log says.
-    pub fn check_again(&self, slot: u32) -> bool {
-        self.nearby.is_still_right(&self.ready, slot)
-    }
-
-    /// The cosine of a record, whether it is among the best or not; none without an embedding that can be believed.
+    /// The cosine of a record, whether it is among the best or not; none without an embedding that passes its check.
     pub fn cosine(&self, slot: u32) -> Option<f64> {
-        let row = self.nearby.believed(&self.ready, slot)?;
-        let bound = &self.nearby.search.cache.bound;
-        let bytes = &self.ready.rows.bytes()[..self.ready.count * 4 * bound.dim];
-        let rows = VectorRows::packed(floats(bytes).ok()?, bound.dim).ok()?;
-        Some(f64::from(self.scorer.score(rows.row(row))))
+        let vector = self.space.vector(slot)?;
+        Some(f64::from(self.scorer.score(vector)))
     }
 }
 
-/// The rows of earlier searches. To ask every record again after each write would cost more than the search.
-/// INVARIANT: all of them are of one index; when another one is made, they are forgotten.
-#[derive(Default)]
-pub(in crate::store) struct Narrowed(Mutex<Vec<Arc<NarrowedRows>>>);
-
-struct NarrowedRows {
-    cache: Arc<SpaceCache>,
-    living: Arc<RowFilter>,
-    /// How far the index knew the state.
-    known: Watermark,
-    wanted: text::TextFilter,
-    rows: Arc<RowFilter>,
-}
-
-/// The slots that changed between two moments of a state.
-#[derive(Default)]
-pub(in crate::store) struct Recent {
-    pub from: Watermark,
-    pub until: Watermark,
-    pub slots: Vec<u32>,
-}
-
-impl Narrowed {
-    fn known(&self) -> MutexGuard<'_, Vec<Arc<NarrowedRows>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Forgets all.
-    pub fn forget(&self) {
-        self.known().clear();
-    }
-
-    fn before(&self, nearby: &Nearby, wanted: &text::TextFilter) -> Option<Arc<NarrowedRows>> {
-        let is_same = |one: &&Arc<NarrowedRows>| one.is_for(&nearby.search.cache, wanted);
-        self.known().iter().find(is_same).cloned()
-    }
-
-    /// What changed since this was asked before; nothing if that is too much to follow.
-    pub fn recent(&self, nearby: &Nearby, wanted: &text::TextFilter, changes: &Changes) -> Recent {
-        let since = |before: Arc<NarrowedRows>| {
-            let slots = changes.since(&before.known)?;
-            (slots.len() <= MOST_CHANGES).then(|| Recent {
-                from: before.known.same(),
-                until: changes.watermark(),
-                slots: slots.to_vec(),
-            })
-        };
-        self.before(nearby, wanted).and_then(since).unwrap_or_default()
-    }
-
-    /// Leaves the rows of those records that an index lets pass, which knows the state so far.
-    pub fn narrow(
-        &self,
-        nearby: &mut Nearby,
-        index: &text::TextIndex,
-        known: &Watermark,
-        wanted: &text::TextFilter,
-        recent: &Recent,
-    ) {
-        let question = index.question(&[], wanted);
-        let passes = |row: &u32| {
-            let chunk = &nearby.search.chunks[*row as usize / CHUNK_ROWS];
-            let doc = index.doc_of(chunk.owners[*row as usize % CHUNK_ROWS]);
-            doc.is_some_and(|doc| question.passes(doc))
-        };
-        // Whoever sees little is asked by what is seen, and remembering it would push out what took longer.
-        if question
-            .seen_count()
-            .is_some_and(|seen| seen < nearby.living.rows.len() as usize / FEW_SEEN)
-        {
-            let by_slot = &nearby.search.rows_by_slot;
-            let rows = question.seen_slots().into_iter().flatten();
-            let rows = rows.filter_map(|slot| by_slot.get(slot as usize).copied());
-            let rows = rows
-                .filter(|row| nearby.living.rows.contains(*row))
-                .filter(passes)
-                .collect();
-            nearby.search.filter = Arc::new(RowFilter::of(rows));
-            return;
-        }
-        let rows = match self.before(nearby, wanted) {
-            Some(before) if before.known.is(known) && Arc::ptr_eq(&before.living, &nearby.living) => {
-                nearby.search.filter = Arc::clone(&before.rows);
-                return;
-            }
-            Some(before) if before.known.is(&recent.from) && known.is_between(&recent.from, &recent.until) => {
-                let mut touched = &before.living.rows ^ &nearby.living.rows;
-                let by_slot = &nearby.search.rows_by_slot;
-                touched.extend(recent.slots.iter().filter_map(|slot| by_slot.get(*slot as usize)));
-                let kept = &before.rows.rows - &touched;
-                touched &= &nearby.living.rows;
-                kept | touched.iter().filter(passes).collect::<RoaringBitmap>()
-            }
-            _ => nearby.living.rows.iter().filter(passes).collect(),
-        };
-        let mut rows = RowFilter::of(rows);
-        rows.is_all = rows.rows.len() == u64::from(nearby.search.rows);
-        nearby.search.filter = Arc::new(rows);
-        let mut all = self.known();
-        all.retain(|one| !one.is_for(&nearby.search.cache, wanted));
-        if all.len() == MOST_NARROWED {
-            all.remove(0);
-        }
-        all.push(Arc::new(NarrowedRows {
-            cache: Arc::clone(&nearby.search.cache),
-            living: Arc::clone(&nearby.living),
-            known: known.same(),
-            wanted: wanted.clone(),
-            rows: Arc::clone(&nearby.search.filter),
-        }));
-    }
-}
-
-impl NarrowedRows {
-    fn is_for(&self, cache: &Arc<SpaceCache>, wanted: &text::TextFilter) -> bool {
-        Arc::ptr_eq(&self.cache, cache) && self.wanted == *wanted
-    }
-}
-
-/// Says that embeddings are those of now.
+/// The error of a question that compares a vector with the past.
 pub(in crate::store) fn no_past() -> Error {
     Error::argument(
         "as_of",
