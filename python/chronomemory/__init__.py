@@ -10,7 +10,7 @@ from chronomemory import interrupts as interrupts  # first: what follows takes a
 
 if TYPE_CHECKING:
     from chronomemory import metrics, query
-    from chronomemory._core import WalEvent, __version__
+    from chronomemory._core import __version__
     from chronomemory.compat.bridge import EsdbBridge, EsdbRecord, EsdbStatus
     from chronomemory.compat.context_pack import ContextPack, ContextPackCompiler, ContextPackEntry
     from chronomemory.deps import DependencyEdge, DepGraph
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         StoreLocked,
         UnknownRecord,
     )
+    from chronomemory.event import WalEvent
     from chronomemory.filters import Filter
     from chronomemory.health import Health
     from chronomemory.memory import Memory, MemorySystem
@@ -72,7 +73,7 @@ __all__ = [
 
 #: Where each name is defined; a module is imported when the first of its names is used.
 _HOMES = {
-    "_core": ("WalEvent", "__version__"),
+    "_core": ("__version__",),
     "compat.bridge": ("EsdbBridge", "EsdbRecord", "EsdbStatus"),
     "compat.context_pack": ("ContextPack", "ContextPackCompiler", "ContextPackEntry"),
     "deps": ("DepGraph", "DependencyEdge"),
@@ -85,6 +86,7 @@ _HOMES = {
         "StoreLocked",
         "UnknownRecord",
     ),
+    "event": ("WalEvent",),
     "filters": ("Filter",),
     "health": ("Health",),
     "memory": ("Memory", "MemorySystem"),

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from typing_extensions import Self, disjoint_base
 
+from chronomemory.event import WalEvent
 from chronomemory.record import ChronoRecord
 
 __all__ = [
@@ -25,7 +26,6 @@ __all__ = [
     "Store",
     "Upkeep",
     "Vectors",
-    "WalEvent",
     "Walk",
     "__version__",
     "after_fork_in_child",
@@ -69,47 +69,6 @@ _Asker = tuple[tuple[int, int], bool, _Names | None, bool]
 _Made = tuple[int | None, int | None, int, int]
 _End = tuple[int | None, _Made, _Made | None]
 _Floats = npt.NDArray[np.float32]
-
-@final
-class WalEvent:
-    """One event: what happened to which record, chained to the event before.
-
-    One that comes from the log is parsed at the first look at a field: who ignores it does not pay for it.
-    """
-
-    seq: int
-    ts: str
-    op: str
-    record_id: str
-    record: _Dict | None
-    prev_hash: str
-    hash: str
-    recursion_depth: int
-
-    def __new__(
-        cls,
-        seq: int = 0,
-        ts: str = "",
-        op: str = "upsert",
-        record_id: str = "",
-        record: _Dict | None = None,
-        prev_hash: str = "",
-        hash: str = "",
-        recursion_depth: int = 0,
-    ) -> WalEvent: ...
-    @staticmethod
-    def _of_line(line: bytes) -> WalEvent:
-        """Wrap a line that the engine vouches for; it is parsed when someone looks."""
-    @classmethod
-    def from_json_line(cls, line: str | bytes) -> WalEvent:
-        """Read a line of either dialect, with or without its line end; other keys are ignored."""
-    def to_json_line(self) -> str:
-        """Write the event as our own log does: hash first, keys sorted, without the newline."""
-    def compute_hash(self) -> str:
-        """Return the hash that the seven other fields ask for; ``hash`` itself stays as it is."""
-    def __eq__(self, other: object, /) -> bool: ...
-    def __reduce__(self) -> tuple[type[WalEvent], tuple[Any, ...]]: ...
-    __hash__: None  # type: ignore[assignment]
 
 @disjoint_base
 class Store:

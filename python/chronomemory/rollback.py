@@ -8,9 +8,10 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
 
-from chronomemory._core import Engine, WalEvent
+from chronomemory._core import Engine
 from chronomemory.deps import DepGraph, edges_to, resting_on
 from chronomemory.errors import IdTaken, InvalidArgument, OutOfScope, UnknownRecord
+from chronomemory.event import WalEvent
 from chronomemory.face.arguments import contents, string
 from chronomemory.face.results import Fields
 from chronomemory.record import ChronoRecord

@@ -15,13 +15,14 @@ from pathlib import Path
 from typing import Any, Final, Literal, NoReturn, overload
 
 from chronomemory import erasure, ingestion, reasons, rollback, search, selection, updates
-from chronomemory._core import Engine, Store, WalEvent, verify_path
+from chronomemory._core import Engine, Store, verify_path
 from chronomemory.compat.migrate import _governance_to_esdb_status as _governance_to_esdb_status
 from chronomemory.compat.store import RecordNames, StoreNames
 from chronomemory.deps import DepGraph
 from chronomemory.engines import ENGINES, Lease
 from chronomemory.erasure import Salt
 from chronomemory.errors import InvalidArgument, UnknownRecord, UnknownScope
+from chronomemory.event import WalEvent
 from chronomemory.face import arguments as check
 from chronomemory.health import Health, health_of
 from chronomemory.layout import folder_mode, head_file, log_folder

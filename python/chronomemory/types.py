@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Protocol
 
-from chronomemory._core import Engine, WalEvent
+from chronomemory._core import Engine
+from chronomemory.event import WalEvent
 from chronomemory.face.results import Fields
 from chronomemory.record import ChronoRecord
 

@@ -7,8 +7,9 @@ from contextlib import suppress
 from itertools import chain, count
 from typing import Any, TypeVar
 
-from chronomemory._core import WalEvent, canonical_json, parse_json
+from chronomemory._core import canonical_json, parse_json
 from chronomemory.errors import Conflict, InvalidArgument, UnknownRecord, WriteConflict
+from chronomemory.event import WalEvent
 from chronomemory.face.arguments import flag, string, string_or_none, strings
 from chronomemory.filters import Where
 from chronomemory.record import ChronoRecord, is_same

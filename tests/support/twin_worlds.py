@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from chronomemory import ChronoStore, DepGraph, Memory
-from chronomemory._core import WalEvent
+from chronomemory import ChronoStore, DepGraph, Memory, WalEvent
 from chronomemory.errors import ChronoError
 from chronomemory.pages import Pages
 from chronomemory.record import ChronoRecord

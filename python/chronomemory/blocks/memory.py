@@ -17,7 +17,7 @@ from datetime import datetime
 from itertools import chain
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
-from chronomemory._core import Edition, WalEvent
+from chronomemory._core import Edition
 from chronomemory.blocks.clock import Clock
 from chronomemory.blocks.configuration import Config, Place, configured
 from chronomemory.blocks.engine import READER, SPACES, Blocks
@@ -69,6 +69,7 @@ from chronomemory.blocks.survey import MemoryStatus, survey
 from chronomemory.blocks.types import BlockStatus, ForgetResult, FrameResult, LearnResult, ScoredBlock
 from chronomemory.embedders import Embedder, LexicalEmbedder, Matrix, Vector, check_embedder, usual_floor
 from chronomemory.errors import ChronoError, InvalidArgument, InvalidRecord
+from chronomemory.event import WalEvent
 from chronomemory.face.arguments import (
     contents,
     count,

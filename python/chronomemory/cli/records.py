@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from typer import Argument, Option
 
-from chronomemory._core import WalEvent, canonical_json
+from chronomemory._core import canonical_json
 from chronomemory.cli.options import MAX_SEQ, AsOf, RecordId, json_object, moment
 from chronomemory.cli.output import clean, size
 from chronomemory.cli.session import (
@@ -23,6 +23,7 @@ from chronomemory.cli.session import (
 )
 from chronomemory.cli.tables import change_table, record_card, record_table, table
 from chronomemory.deps import DepGraph
+from chronomemory.event import WalEvent
 from chronomemory.face.results import counted
 from chronomemory.record import ChronoRecord
 from chronomemory.rollback import invalidate

@@ -13,8 +13,8 @@ from rich.highlighter import JSONHighlighter
 from rich.table import Column, Table
 from rich.text import Text
 
-from chronomemory._core import WalEvent
 from chronomemory.cli.output import clean
+from chronomemory.event import WalEvent
 from chronomemory.record import RAG_CONFIDENCE, ChronoRecord
 from chronomemory.rollback import RecordStatusChange, Rollback
 from chronomemory.types import Damage

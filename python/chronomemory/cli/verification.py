@@ -14,7 +14,6 @@ from rich.table import Table
 from rich.text import Text
 from typer import Option
 
-from chronomemory._core import WalEvent
 from chronomemory.blocks.life.outcomes import in_words
 from chronomemory.bridge import EsdbBridge
 from chronomemory.cli.options import MAX_SEQ, RecordId
@@ -22,6 +21,7 @@ from chronomemory.cli.output import Output, clean, size, spelled
 from chronomemory.cli.session import FINDING, LOST, NotFoundError, ScopedTarget, Target
 from chronomemory.cli.tables import damage_table, event_table, kind_table, op_text, pairs, table, time_text
 from chronomemory.errors import HistoryUnavailable
+from chronomemory.event import WalEvent
 from chronomemory.face.results import counted
 from chronomemory.layout import log_path
 from chronomemory.record import is_same, leaves

@@ -14,8 +14,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias, TypeVar
 
-from chronomemory._core import Edition, Engine, WalEvent
+from chronomemory._core import Edition, Engine
 from chronomemory.errors import ChronoError, StoreLocked, WriteConflict
+from chronomemory.event import WalEvent
 from chronomemory.face.arguments import contents, within
 from chronomemory.face.moments import Now, micros
 from chronomemory.numpy_later import np, npt

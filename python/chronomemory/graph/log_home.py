@@ -13,8 +13,8 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any, TypeVar
 
-from chronomemory._core import WalEvent
 from chronomemory.errors import ChronoError, HistoryUnavailable, InvalidArgument
+from chronomemory.event import WalEvent
 from chronomemory.face.batch import Connection, Face, PrefixReader
 from chronomemory.face.files import Folder
 from chronomemory.face.handle import Handle, open_handle, open_test_handle

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from chronomemory._core import WalEvent
 from chronomemory.blocks import Blocks
 from chronomemory.blocks.ids import block_key, plain_id
 from chronomemory.blocks.life.outcomes import in_words
 from chronomemory.blocks.storage.edges import open_contradictions, shown_edges
 from chronomemory.errors import HistoryUnavailable
+from chronomemory.event import WalEvent
 from chronomemory.face.handle import open_handle
 from chronomemory.mcp.reading import Answer, answered
 from chronomemory.mcp.rendering import clipped, item_of, line_of, one_line, quoted, text_of

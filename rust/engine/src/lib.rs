@@ -21,7 +21,7 @@ pub use chronolog::event::draft::Author;
 pub use chronolog::event::draft::{Draft, FIELD_DEPTH, RawField};
 pub use chronolog::event::draft_value::{RECORD_FIELDS, defaults};
 pub use chronolog::event::faces::Sorting;
-pub use chronolog::event::salt::{Salting, is_salt_text};
+pub use chronolog::event::salt::Salting;
 pub use chronolog::host::{Host, Join, Machine, Randomness, Work};
 pub use chronolog::json::{
     Cursor, Int, MAX_DEPTH, MAX_INT_DIGITS, Quoted, Value, indented, parse as parse_json, write_f64, write_i64,

@@ -225,7 +225,7 @@ fn a_row_that_is_not_what_its_codes_stand_for_is_reported() {
         };
         let matrix = VectorRows::packed(&data, dim).expect("rows");
         let queries = VectorRows::packed(&query, dim).expect("a query");
-        let parts = codes.parts();
+        let parts: Vec<_> = codes.iter().map(|part| part.part(part.groups())).collect();
         let codes = Codes::new(&parts, dim).expect("parts");
         search(matrix, codes, queries, &asked).expect("an answer");
         assert_eq!(

@@ -21,8 +21,7 @@ use crate::boundary::{
 };
 use crate::deltas::{Deltas, Promotion};
 use crate::draft::{self, DraftBuffer, stamp};
-use crate::event::WalEvent;
-use crate::packed::OneRecord;
+use crate::packed::{OneRecord, event_of};
 use crate::reader::{Names, Reader, Source, Walk, names_of};
 use crate::requests::{choice, item, listing_of};
 use crate::upkeep::Upkeep;
@@ -347,12 +346,17 @@ impl Engine {
     }
 
     #[pyo3(signature = (record, face=None))]
-    pub(crate) fn upsert(&self, py: Python<'_>, record: &Object<'_>, face: Option<&str>) -> PyResult<WalEvent> {
+    pub(crate) fn upsert<'py>(
+        &self,
+        py: Python<'py>,
+        record: &Object<'py>,
+        face: Option<&str>,
+    ) -> PyResult<Object<'py>> {
         let mut buffer = self.draft();
         let made = buffer.upsert(record, face, true)?;
         let committed = self.commit(py, buffer, Core::commit)?;
         stamp(record, made.as_deref(), Some(self.depth))?;
-        Ok(WalEvent::of_line(committed.last_line))
+        event_of(py, &committed.last_line)
     }
 
     fn upsert_if(&self, py: Python<'_>, condition: &str, record: &Object<'_>, face: Option<&str>) -> PyResult<bool> {
@@ -372,11 +376,11 @@ impl Engine {
     }
 
     #[pyo3(signature = (record_id, face=None))]
-    fn delete(&self, py: Python<'_>, record_id: &Object<'_>, face: Option<&str>) -> PyResult<WalEvent> {
+    fn delete<'py>(&self, py: Python<'py>, record_id: &Object<'py>, face: Option<&str>) -> PyResult<Object<'py>> {
         let mut buffer = self.draft();
         buffer.change("delete", record_id, face)?;
         let committed = self.commit(py, buffer, Core::commit)?;
-        Ok(WalEvent::of_line(committed.last_line))
+        event_of(py, &committed.last_line)
     }
 
     #[pyo3(signature = (changes, face=None))]
@@ -502,7 +506,7 @@ impl Engine {
         read: Vec<String>,
         attachments: Option<Vec<Rows<'py>>>,
         at_us: Option<i64>,
-    ) -> PyResult<Option<(WalEvent, Edition, Edition)>> {
+    ) -> PyResult<Option<(Object<'py>, Edition, Edition)>> {
         let buffer = self.draft_of(changes, face)?;
         let (head, end) = since;
         let given = attachments.unwrap_or_default();
@@ -519,10 +523,11 @@ impl Engine {
             engine.change(|store, now| store.commit_change(&batch, now))
         })?;
         self.recycle(buffer);
-        Ok(written.map(|written| {
-            let last = WalEvent::of_line(written.committed.last_line);
-            (last, Edition(written.before), Edition(written.after))
-        }))
+        let editions = written.map(|written| {
+            let last = event_of(py, &written.committed.last_line)?;
+            Ok((last, Edition(written.before), Edition(written.after)))
+        });
+        editions.transpose()
     }
 }
 
@@ -684,7 +689,6 @@ impl StoreBase {
             let options = dict!(py; if_version: if_version, if_new: if_new);
             return slf.call_method(intern!(py, "_upsert_if"), (record,), Some(&options));
         }
-        let event = Self::opened(slf)?.get().upsert(py, record, None)?;
-        Ok(Bound::new(py, event)?.into_any())
+        Self::opened(slf)?.get().upsert(py, record, None)
     }
 }

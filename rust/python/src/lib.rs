@@ -32,7 +32,6 @@ mod boundary;
 mod deltas;
 mod draft;
 mod engine;
-mod event;
 mod functions;
 mod json;
 mod packed;
@@ -59,7 +58,6 @@ mod _core {
         blocks::Blocks,
         deltas::Deltas,
         engine::{Edition, Engine, StoreBase},
-        event::WalEvent,
         functions::{
             after_fork_in_child, after_fork_in_parent, before_fork, canonical_json, event_hash, file_holds,
             indented_json, parse_json, question_words, statement_pieces, store_folder, text_words, verify_path,

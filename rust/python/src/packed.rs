@@ -4,7 +4,7 @@ use chronomemory::{Allowance, CopiedRows, Dated, Error, RECORD_FIELDS, Refused, 
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBytes, PyString};
+use pyo3::types::{PyBytes, PyString, PyType};
 
 use crate::boundary::{check_room, to_python};
 use crate::draft::{names, record_class};
@@ -41,11 +41,7 @@ impl OneRecord {
 
     /// The `ChronoRecord`, unread.
     pub fn into_python(self, py: Python<'_>) -> PyResult<Object<'_>> {
-        static NEW: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-        let new = NEW.get_or_try_init(py, || py.get_type::<PyAny>().getattr("__new__").map(Bound::unbind))?;
-        let record = new.bind(py).call1((record_class(py)?,))?;
-        record.setattr(intern!(py, "_unread"), PyBytes::new(py, &self.0))?;
-        Ok(record)
+        unread(record_class(py)?, intern!(py, "_unread"), &self.0)
     }
 
     pub fn all_into_python(found: Vec<Option<Self>>, py: Python<'_>) -> PyResult<Vec<Option<Object<'_>>>> {
@@ -54,6 +50,26 @@ impl OneRecord {
             .map(|one| one.map(|one| one.into_python(py)).transpose());
         made.collect()
     }
+}
+
+/// An object of a class that parses these bytes when a field is read.
+fn unread<'py>(class: &Bound<'py, PyType>, name: &Bound<'py, PyString>, bytes: &[u8]) -> PyResult<Object<'py>> {
+    static NEW: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let py = class.py();
+    let new = NEW.get_or_try_init(py, || py.get_type::<PyAny>().getattr("__new__").map(Bound::unbind))?;
+    let made = new.bind(py).call1((class,))?;
+    made.setattr(name, PyBytes::new(py, bytes))?;
+    Ok(made)
+}
+
+/// The `WalEvent` of a line that the engine has written.
+pub fn event_of<'py>(py: Python<'py>, line: &[u8]) -> PyResult<Object<'py>> {
+    static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    unread(
+        CLASS.import(py, "chronomemory.event", "WalEvent")?,
+        intern!(py, "_line"),
+        line,
+    )
 }
 
 /// How many objects an unread record without assigned fields refers to: its class and its bytes.

@@ -1,6 +1,7 @@
 //! Rows that are hard to search, and the right answers for them.
 
-use chronomemory::testing::vector::{Codes, Cpu, MemoryCodes, RowDoubt, RowHit, RowSearch, VectorRows, search};
+use chronomemory::testing::vector::codes::{GROUP_ROWS, PART_GROUPS};
+use chronomemory::testing::vector::{Codes, Cpu, MemoryPart, RowDoubt, RowHit, RowSearch, VectorRows, search};
 use roaring::RoaringBitmap;
 
 /// A small generator: the same numbers everywhere.
@@ -139,21 +140,24 @@ pub fn bits(hits: &[RowHit]) -> Vec<(u32, u32)> {
 }
 
 /// The codes of all whole groups.
-pub fn codes(rows: VectorRows<'_>) -> MemoryCodes {
-    let mut codes = MemoryCodes::default();
-    codes.extend(rows, 2, Cpu::best()).expect("codes");
-    codes
+pub fn codes(rows: VectorRows<'_>) -> Vec<MemoryPart> {
+    let groups = rows.count() as usize / GROUP_ROWS;
+    let parts = (0..groups).step_by(PART_GROUPS).map(|first| {
+        let rows = rows.part(first * GROUP_ROWS, PART_GROUPS * GROUP_ROWS);
+        MemoryPart::of(rows, PART_GROUPS.min(groups - first), None, Cpu::best()).expect("codes")
+    });
+    parts.collect()
 }
 
 /// Holds an answer against brute force, bit for bit; no score may lie outside the bounds of its codes.
-pub fn assert_exact(rows: VectorRows<'_>, codes: &MemoryCodes, queries: &[f32], asked: &RowSearch<'_>, what: &str) {
+pub fn assert_exact(rows: VectorRows<'_>, codes: &[MemoryPart], queries: &[f32], asked: &RowSearch<'_>, what: &str) {
     let queries = VectorRows::packed(queries, rows.dim()).expect("queries");
     let doubt = |row: u32| panic!("{what}: row {row} is outside its bounds");
     let asked = &RowSearch {
         doubt: Some(RowDoubt(&doubt)),
         ..*asked
     };
-    let parts = codes.parts();
+    let parts: Vec<_> = codes.iter().map(|part| part.part(part.groups())).collect();
     let codes = Codes::new(&parts, rows.dim()).expect("parts");
     let answers = search(rows, codes, queries, asked).expect("an answer");
     assert_eq!(answers.len(), queries.count() as usize);

@@ -150,11 +150,6 @@ fn around(record: &[u8]) -> Option<(&[u8], &[u8])> {
     record.ends_with(b"}").then(|| record.split_at(last))
 }
 
-/// Whether a text is one.
-pub fn is_salt_text(text: &str) -> bool {
-    is_salt(text.as_bytes())
-}
-
 fn is_salt(text: &[u8]) -> bool {
     text.len() == SALT_CHARACTERS
         && text

@@ -12,12 +12,10 @@
 //! Both bounds are measured and rounded outwards. Codes are derived from rows and the same on every processor.
 
 use std::ops::Range;
-use std::sync::{Mutex, PoisonError};
 
 use super::cpu::Cpu;
 use super::lanes::{LANES, has_direction, tree};
 use super::rows::{VectorMisfit, VectorRows, checked_dim};
-use super::team::together;
 use super::turn::Turn;
 use chronolog::memory::AlignedBytes;
 use chronomemory_state::segment::Container;
@@ -493,46 +491,5 @@ impl MemoryPart {
             &high[..groups * high_bytes(self.dim)],
             &low[..groups * GROUP_ROWS * low_bytes(self.dim)],
         )
-    }
-}
-
-/// Codes of all whole groups of rows that only grow.
-#[derive(Debug, Default)]
-pub struct MemoryCodes(Vec<MemoryPart>);
-
-impl MemoryCodes {
-    /// Adds every whole group of the rows that is not there yet. Rows that are there are taken to be the same.
-    ///
-    /// # Errors
-    /// If there is no memory.
-    pub fn extend(&mut self, rows: VectorRows<'_>, threads: usize, cpu: Cpu) -> Result<(), VectorMisfit> {
-        let groups = rows.count() as usize / GROUP_ROWS;
-        let last = self.0.pop_if(|last| last.groups < PART_GROUPS);
-        let first = self.0.len();
-        let parts = groups.div_ceil(PART_GROUPS);
-        let next = Mutex::new(first..parts);
-        let made = together(threads.min(parts.saturating_sub(first)), || {
-            let mut made = Vec::new();
-            loop {
-                let Some(number) = next.lock().unwrap_or_else(PoisonError::into_inner).next() else {
-                    return Ok(made);
-                };
-                let before = last.as_ref().filter(|_| number == first);
-                let rows = rows.part(number * PART_ROWS, PART_ROWS);
-                let here = (groups - number * PART_GROUPS).min(PART_GROUPS);
-                made.push((number, MemoryPart::of(rows, here, before, cpu)?));
-            }
-        });
-        let made: Result<Vec<_>, VectorMisfit> = made.into_iter().collect();
-        let mut made: Vec<_> = made?.into_iter().flatten().collect();
-        made.sort_by_key(|(number, _)| *number);
-        self.0.extend(made.into_iter().map(|(_, part)| part));
-        Ok(())
-    }
-
-    /// All parts.
-    #[must_use]
-    pub fn parts(&self) -> Vec<CodePart<'_>> {
-        self.0.iter().map(|part| part.part(part.groups)).collect()
     }
 }

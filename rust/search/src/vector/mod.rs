@@ -32,7 +32,7 @@ pub mod tokens;
 mod top;
 mod turn;
 
-pub use codes::{CodePart, Codes, MemoryCodes, MemoryPart};
+pub use codes::{CodePart, Codes, MemoryPart};
 pub use cpu::Cpu;
 pub use masks::RowMasks;
 pub use rows::{VectorMisfit, VectorRows};
