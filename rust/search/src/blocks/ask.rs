@@ -1,4 +1,4 @@
-//! The question that a recall puts to the blocks, and the answer to it.
+//! The parameters of a recall, and its results.
 
 use std::sync::Arc;
 
@@ -10,16 +10,16 @@ use chronomemory_state::condition::Condition;
 use chronomemory_state::snapshot::Moments;
 use chronomemory_state::state::{Sight, State};
 
-/// What an asker sees, as of a state, and the clock that counts for it.
+/// The scopes that a viewer sees in a state, and the viewer's clock.
 pub struct Outlook {
-    /// The scopes.
+    /// The visible scopes.
     pub sight: Sight,
-    /// The digits of the clock.
+    /// The digest of the scope whose clock counts; empty for the shared clock.
     pub clock: String,
 }
 
 impl Outlook {
-    /// What a viewer sees in a state.
+    /// The outlook of a viewer.
     pub fn of(state: &State, viewer: &Viewer) -> Self {
         let clock = match viewer.who() {
             Viewer::Named { scope, .. } => scope.of_clock().digits(),
@@ -32,77 +32,77 @@ impl Outlook {
     }
 }
 
-/// What is asked.
+/// The parameters of a recall.
 #[derive(Clone, Debug, Default)]
 pub struct Ask {
-    /// Who asks.
+    /// The viewer, whose scopes are visible.
     pub viewer: Arc<Viewer>,
-    /// How many active hours it is on the clock of whoever asks.
+    /// The active hours on the viewer's clock.
     pub hours: f64,
-    /// How many results are wanted.
+    /// The greatest number of results.
     pub k: usize,
     /// Whether the newest value of a subject comes before older ones.
     pub prefer_newest: bool,
-    /// What the components count: similarity, confidence, recency, centrality, reinforcement.
+    /// The weights of similarity, confidence, recency, centrality and reinforcement.
     pub weights: [f64; 5],
-    /// Only blocks with a tag like one of these; any if there is none.
+    /// Only blocks with a tag that matches one of these patterns; all if empty.
     pub tag_patterns: Vec<String>,
-    /// Only blocks with one of these very tags; any if there is none.
+    /// Only blocks with one of these tags; all if empty.
     pub tags: Vec<String>,
-    /// Only blocks of these categories; any if there is none.
+    /// Only blocks of these categories; all if empty.
     pub categories: Vec<String>,
-    /// Only blocks that were used within so many hours.
+    /// Only blocks that were used within this number of active hours.
     pub window: Option<f64>,
-    /// Only blocks that are at least this relevant to the query, or adjacent to one that is; see [`FoundBlock::relevance`].
+    /// Only blocks with at least this [`FoundBlock::relevance`], or adjacent to one that has it.
     pub min_similarity: f64,
-    /// Only blocks that are believed at least so much.
+    /// Only blocks with at least this confidence.
     pub min_confidence: f64,
-    /// Only blocks for which this holds.
+    /// Only blocks for which this condition holds.
     pub condition: Option<Condition>,
-    /// Only blocks that the state keeps in these slots: those for which the condition holds.
+    /// Only blocks in these slots: those for which the condition holds.
     pub slots: Option<RoaringBitmap>,
-    /// Blocks with a tag like one of these are candidates in any case, and in a frame always shown.
+    /// Blocks with a tag that matches one of these patterns are always candidates, and always shown in a frame.
     pub guarantees: Vec<String>,
-    /// The space of the embeddings that count.
+    /// The space of the embeddings.
     pub space: String,
-    /// What the query means; without a query all blocks that pass are candidates.
+    /// The embedding of the query; without one all blocks that pass the filters are candidates.
     pub query: Option<Vec<f32>>,
-    /// A vector for each token of the query; they count beside what it means.
+    /// A vector for each token of the query.
     pub tokens: Option<TokenQuestion>,
-    /// The query in words; they count beside what it means, not instead.
+    /// The text of the query.
     pub text: Option<String>,
-    /// Where words are found they count alone: the vectors are made of nothing else.
+    /// Whether the vectors are made of words only; cosines then do not count where words are found.
     pub by_words: bool,
-    /// When it is asked, in microseconds since 1970: a text may speak of yesterday.
+    /// The time of the query in microseconds since 1970, for words such as "yesterday".
     pub now: i64,
-    /// How many blocks may come in by a link.
+    /// The greatest number of candidates that are added by their links.
     pub expansion: usize,
     /// Whether results should be unlike each other.
     pub diversify: bool,
-    /// How much being unknown counts.
+    /// The weight of uncertainty.
     pub exploration: f64,
-    /// Whether this is a frame: with guarantees and without contradictions.
+    /// Whether this is a frame: with guaranteed blocks and without contradictions.
     pub frame: bool,
 }
 
-/// How many of those behind the results are looked at: a newer value of what a result states may be among them.
+/// How many candidates after the results are examined for a newer value of what a result states.
 const FURTHER: usize = 10;
 
 impl Ask {
-    /// The query that values are compared for, if the newest comes first.
+    /// The text of the query, if the newest value of a subject comes first.
     pub(super) fn newest_for(&self) -> Option<&str> {
         self.text
             .as_deref()
             .filter(|text| self.prefer_newest && !text.is_empty())
     }
 
-    /// How many of those behind the results are looked at.
+    /// How many candidates after the results are examined.
     pub(super) fn further(&self) -> usize {
         self.newest_for().map_or(0, |_| FURTHER)
     }
 
-    /// Whether likeness to the query counts more than anything else does. Being used, linked or believed then says in which order
-    /// the most alike come, but brings nothing in that is less about the query, and being shown does not lead to being shown.
+    /// Whether similarity has the greatest weight. The other components then order the most similar blocks, but add no block that
+    /// is less similar, so that being shown does not lead to being shown again.
     pub(super) fn likeness_decides(&self) -> bool {
         let [similarity, others @ ..] = self.weights;
         self.query.is_some() && others.iter().all(|other| similarity > *other)
@@ -118,31 +118,31 @@ pub struct FoundBlock {
     pub score: f64,
     /// Similarity, confidence, recency, centrality, reinforcement.
     pub components: [f64; 5],
-    /// Its cosine to the query or the share of the query's words that it has, whichever is greater; 1 without a query.
+    /// The greater of its cosine and the share of the query's words that it contains; 1 without a query.
     pub relevance: f64,
-    /// It came in by a link.
+    /// Whether it was added by a link.
     pub expanded: bool,
-    /// It is always there.
+    /// Whether it is guaranteed.
     pub guaranteed: bool,
-    /// The first result behind it whose value it replaces.
+    /// The first later result whose value it replaces.
     pub newer_than: Option<String>,
-    /// Its canonical record and when it was made, once they are looked up.
+    /// Its canonical record and times, set by [`BlockAnswer::look_up`].
     pub record: Option<(Vec<u8>, Moments)>,
-    /// The number of its scope, if whoever asks may change it: two that carry the same scope have the same one.
+    /// The number of its scope, if the viewer may change the block.
     pub own_scope: Option<u32>,
 }
 
-/// What was found.
+/// The results of a recall.
 #[derive(Clone, Debug, Default)]
 pub struct BlockAnswer {
     /// The results, in order.
     pub results: Vec<FoundBlock>,
-    /// The next ones, in order, until the records are looked up.
+    /// The candidates after the results, in order; emptied by [`Self::look_up`].
     pub(super) further: Vec<FoundBlock>,
-    /// Blocks that are left out because a result contradicts them.
+    /// Blocks that were left out because a result contradicts them.
     pub suppressed: Vec<String>,
     /// Guaranteed blocks that contradict each other, sorted.
     pub clashes: Vec<(String, String)>,
-    /// How many blocks were scored.
+    /// The number of blocks that were scored.
     pub candidates: usize,
 }

@@ -1,31 +1,31 @@
-//! Chooses what is shown of the best: unlike each other and without contradictions.
+//! Chooses the results from the best candidates: without near copies and without contradictions.
 
 use super::columns::BlockColumns;
 use super::rate::{Measure, Rated, better_first};
 use super::vectors::{BlockVectors, Comparison};
 
-/// How much of a choice is score, and how much is being unlike what was chosen.
+/// Weights of the score of a candidate and of its similarity to results already chosen.
 const SCORE_SHARE: f64 = 0.7;
 const LIKENESS_SHARE: f64 = 0.3;
-/// From here on two blocks say nearly the same; what is less alike is not held against a block.
+/// Two blocks with at least this cosine are near copies; a smaller one does not lower a score.
 const NEAR_COPY: f64 = 0.8;
-/// Where likeness decides, so many results have one spare, which takes the place of a near copy.
+/// Where likeness decides: one spare candidate per this number of results. It can replace a near copy.
 const RESULTS_PER_SPARE: usize = 10;
-/// So many are at hand for each result, to move up where some must go.
+/// Candidates kept for each result, to replace those that are removed.
 const AT_HAND_PER_RESULT: usize = 2;
 
-/// What results are taken from.
+/// The candidates that results are taken from.
 pub struct Pool {
-    /// By their scores.
+    /// Candidates for the places, by score.
     first: Vec<Rated>,
-    /// Those that take the places of near copies.
+    /// Candidates that can replace near copies.
     spare: Vec<Rated>,
-    /// Those that move up where some of the others must go.
+    /// Candidates that replace those removed.
     rest: Vec<Rated>,
 }
 
 impl Pool {
-    /// All of these, the best first.
+    /// A pool ordered by score.
     pub fn best(rated: Vec<Rated>) -> Self {
         Self {
             first: rated,
@@ -34,8 +34,7 @@ impl Pool {
         }
     }
 
-    /// The most alike fill so many places, and so many `further` ones are at hand; of equals the better, for they come the
-    /// best first.
+    /// A pool whose first `places` candidates are the most similar ones. `rated` is ordered by score, which decides ties.
     pub fn most_alike(columns: &BlockColumns, mut rated: Vec<Rated>, places: usize, further: usize) -> Self {
         rated.sort_by(|one, other| other.components[0].total_cmp(&one.components[0]));
         let spares = places.div_ceil(RESULTS_PER_SPARE);
@@ -50,15 +49,15 @@ impl Pool {
         }
     }
 
-    /// Those that fill the places by their scores, then the others, the most alike first.
+    /// The candidates for the places by score, then the others by similarity.
     pub fn by_score(self) -> Vec<Rated> {
         let Self { mut first, spare, rest } = self;
         first.extend(spare.into_iter().chain(rest));
         first
     }
 
-    /// By their scores, but near copies of what comes before them behind others. Where likeness decides, they come last, and a
-    /// spare one that is worth more comes before them.
+    /// Candidates by score, lowered for near copies of earlier ones. Where likeness decides, near copies come last and compete
+    /// with the spare candidates.
     pub fn unlike(self, columns: &BlockColumns, vectors: Option<&dyn BlockVectors>, chosen: &[Rated]) -> Vec<Rated> {
         let placed = ShownRows::new(columns, vectors, chosen).in_turn(self.first);
         if self.spare.is_empty() {
@@ -75,7 +74,7 @@ impl Pool {
     }
 }
 
-/// What is shown so far.
+/// The rows chosen so far.
 struct ShownRows<'a> {
     columns: &'a BlockColumns,
     vectors: Option<&'a dyn BlockVectors>,
@@ -88,12 +87,12 @@ impl<'a> ShownRows<'a> {
         Self { columns, vectors, rows }
     }
 
-    /// Adds these, each time the one that is worth most; whether each is a near copy of one before it.
+    /// Adds all candidates, the best remaining one first. The flag marks near copies of earlier rows.
     fn in_turn(&mut self, pool: Vec<Rated>) -> Vec<(Rated, bool)> {
         let rows: Vec<u32> = pool.iter().map(|rated| rated.row).collect();
         let mut likeness = vec![f64::NEG_INFINITY; pool.len()];
         let mut left: Vec<usize> = (0..pool.len()).collect();
-        // How alike those are to a row that are still to come.
+        // Updates the greatest similarity of the remaining candidates to the chosen rows.
         let take_note = |row: u32, left: &[usize], likeness: &mut [f64]| {
             let comparison = self
                 .vectors
@@ -130,21 +129,27 @@ impl<'a> ShownRows<'a> {
     }
 }
 
-/// What is shown of the results of a frame, and what had to go.
+/// The results of a frame, and the rows that were removed.
 pub struct Shown {
     /// The results, guaranteed ones first.
     pub results: Vec<Rated>,
-    /// Rows that had to go because something else contradicts them.
+    /// Rows removed because another result contradicts them.
     pub suppressed: Vec<u32>,
     /// Guaranteed rows that contradict each other.
     pub clashes: Vec<(u32, u32)>,
-    /// What found no place, in its order.
+    /// The candidates after the results, in order.
     pub further: Vec<Rated>,
 }
 
-/// Fills the places of a frame: the guaranteed ones, then the others in their order; of two that contradict each other
-/// one goes and the next moves up.
-pub fn settle(columns: &BlockColumns, measure: &Measure<'_>, sure: Vec<Rated>, order: Vec<Rated>, k: usize) -> Shown {
+/// Fills the places of a frame: guaranteed rows first, then the others in order. Of two that contradict each other one is
+/// removed, and the next candidate takes its place.
+pub fn fill_places(
+    columns: &BlockColumns,
+    measure: &Measure<'_>,
+    sure: Vec<Rated>,
+    order: Vec<Rated>,
+    k: usize,
+) -> Shown {
     let sight = measure.sight();
     let guaranteed = sure.len();
     let mut clashes = Vec::new();
@@ -173,7 +178,7 @@ pub fn settle(columns: &BlockColumns, measure: &Measure<'_>, sure: Vec<Rated>, o
     }
 }
 
-/// Who has to go in the first pair of results that contradict each other.
+/// The place of the row to remove from the first pair of results that contradict each other.
 fn first_loser(columns: &BlockColumns, measure: &Measure<'_>, results: &[Rated], guaranteed: usize) -> Option<usize> {
     let contradict = |&(one, other): &(usize, usize)| {
         other >= guaranteed
@@ -188,13 +193,13 @@ fn first_loser(columns: &BlockColumns, measure: &Measure<'_>, results: &[Rated],
     if one < guaranteed {
         return Some(other);
     }
-    let standing = |place: usize| {
+    let strength = |place: usize| {
         let row = results[place].row;
         (columns.confidence[row as usize], measure.recency(row))
     };
-    let (mine, theirs) = (standing(one), standing(other));
-    let order = mine.0.total_cmp(&theirs.0).then_with(|| mine.1.total_cmp(&theirs.1));
-    // Of two that stand alike the one with the greater id goes.
+    let (first, second) = (strength(one), strength(other));
+    let order = first.0.total_cmp(&second.0).then_with(|| first.1.total_cmp(&second.1));
+    // If both are equal, the one with the greater id is removed.
     let order = order.then_with(|| columns.by_id(results[other].row, results[one].row));
     Some(if order.is_lt() { one } else { other })
 }

@@ -1,7 +1,7 @@
-//! The clocks of active hours, one for each scope, by which blocks grow older.
+//! Clocks of active hours, one for each scope, that determine the age of blocks.
 //!
-//! Hours pass where somebody is at work. Every scope has a clock, without its session unless that is all it has, and a block
-//! ages on the clock of its own scope: what one does makes nothing older that belongs to another.
+//! A clock advances while its user is active. A session uses the clock of its owner; a session without an owner has its own.
+//! A block ages on the clock of its scope, so that activity of one user does not age the blocks of another.
 
 use std::collections::HashMap;
 
@@ -12,20 +12,20 @@ use super::names::NumberedNames;
 use super::shape::Head;
 use chronolog::scope::{Carried, given};
 
-/// What the setting is called that holds the hours of a clock; the digits of its scope and a colon stand in front.
+/// The name of the setting with the hours of a clock, after the digest of its scope and a colon.
 const SETTING: &str = "total_active_hours";
 
-/// All clocks, by the digits of their scopes; what is shared has none.
+/// All clocks, by the digests of their scopes; that of the shared scope is empty.
 #[derive(Default)]
 pub struct Clocks {
     names: NumberedNames,
     hours: Vec<f64>,
-    /// The clock of a scope, by the number that the state gives it.
+    /// The clock of each scope, by its number in the state.
     of_scope: HashMap<u32, u32, RandomState>,
 }
 
 impl Clocks {
-    /// The clock of the scope that an object carries.
+    /// The clock of a scope; `data` contains the scope's fields.
     pub fn of_scope(&mut self, scope: u32, data: &[u8]) -> u32 {
         if let Some(&clock) = self.of_scope.get(&scope) {
             return clock;
@@ -35,17 +35,17 @@ impl Clocks {
         clock
     }
 
-    /// Takes in a setting, if it is a clock.
+    /// Applies a setting, if it is a clock.
     pub fn set(&mut self, head: &Head<'_>) {
-        let Some((_, name)) = head.place() else { return };
+        let Some((_, name)) = head.split_id() else { return };
         let name = String::from_utf8_lossy(name);
         let whose = name.strip_suffix(SETTING).and_then(|rest| match rest {
             "" => Some(""),
             rest => rest.strip_suffix(':'),
         });
-        // What another hand called so is no clock.
+        // The digest must be that of the scope that the record carries.
         if let Some(whose) = whose.filter(|whose| head.data.is_empty() || *whose == digits(head.data)) {
-            let value = head.part("value").filter(|_| head.status != b"tombstone");
+            let value = head.field("value").filter(|_| head.status != b"tombstone");
             let hours = value.and_then(quoted).and_then(|text| {
                 let text = std::str::from_utf8(text).ok()?;
                 let hours = text.trim().parse().ok();
@@ -56,7 +56,7 @@ impl Clocks {
         }
     }
 
-    /// How late it is on a clock, for one whose own clock shows this.
+    /// The hours on a clock; `shown` on the viewer's own.
     pub fn hours(&self, clock: u32, own: Option<u32>, shown: f64) -> f64 {
         if own == Some(clock) {
             shown
@@ -65,7 +65,7 @@ impl Clocks {
         }
     }
 
-    /// The clock that has these digits.
+    /// The clock with this digest.
     pub fn find(&self, digits: &str) -> Option<u32> {
         self.names.find(digits)
     }
@@ -79,7 +79,7 @@ impl Clocks {
     }
 }
 
-/// The digits of the clock of what an object carries. What carries nothing that is a scope never ages.
+/// The digest of the clock of the scope in `data`; "@", which never advances, for a malformed scope.
 fn digits(data: &[u8]) -> String {
     match given(data).map_or_else(Carried::shared, Carried::of_value) {
         Carried::Names(scope) => scope.of_clock().digits(),
@@ -91,7 +91,7 @@ fn digits(data: &[u8]) -> String {
 mod tests {
     use super::*;
 
-    fn told(clocks: &mut Clocks, id: &str, data: &str) {
+    fn apply(clocks: &mut Clocks, id: &str, data: &str) {
         let record = format!(r#"{{"data":{data},"id":"{id}","kind":"config","status":"active"}}"#);
         clocks.set(&Head::of(record.as_bytes()));
     }
@@ -104,18 +104,18 @@ mod tests {
         assert_eq!(clocks.of_scope(3, br#"{"@scope":{"session":"s","user":"ann"}}"#), ann);
         let alone = clocks.of_scope(4, br#"{"@scope":{"session":"s"}}"#);
         assert!(shared != ann && alone != ann && alone != shared);
-        told(&mut clocks, "config:total_active_hours", r#"{"value":"2.5"}"#);
+        apply(&mut clocks, "config:total_active_hours", r#"{"value":"2.5"}"#);
         let digits = digits(br#"{"@scope":{"user":"ann"}}"#);
         let id = format!("config:{digits}:total_active_hours");
-        told(&mut clocks, &id, r#"{"@scope":{"user":"ann"},"value":"7.0"}"#);
-        told(&mut clocks, &id, r#"{"@scope":{"user":"bob"},"value":"9.0"}"#);
-        told(&mut clocks, "config:x:total_active_hours", r#"{"value":"9.0"}"#);
+        apply(&mut clocks, &id, r#"{"@scope":{"user":"ann"},"value":"7.0"}"#);
+        apply(&mut clocks, &id, r#"{"@scope":{"user":"bob"},"value":"9.0"}"#);
+        apply(&mut clocks, "config:x:total_active_hours", r#"{"value":"9.0"}"#);
         assert_eq!(clocks.find(&digits), Some(ann));
         assert_eq!(clocks.hours(shared, Some(ann), 8.0), 2.5);
         assert_eq!(clocks.hours(ann, Some(ann), 8.0), 8.0);
         assert_eq!(clocks.hours(ann, Some(shared), 8.0), 7.0);
         assert_eq!(clocks.hours(alone, None, 8.0), 0.0);
-        told(&mut clocks, "config:total_active_hours", r#"{"value":"nan"}"#);
+        apply(&mut clocks, "config:total_active_hours", r#"{"value":"nan"}"#);
         assert_eq!(clocks.hours(shared, Some(ann), 8.0), 0.0);
     }
 }

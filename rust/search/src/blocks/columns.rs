@@ -1,11 +1,11 @@
-//! The numbers that a score is made of: those of all blocks, side by side, kept up with the state.
+//! The inputs of the score of all blocks in columns, kept up to date with the state.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
 
 use roaring::RoaringBitmap;
 
-use super::circumstances::{Circumstances, SaidCircumstances};
+use super::circumstances::{CircumstanceFields, Circumstances};
 use super::clocks::Clocks;
 use super::fields::{block_in, number, plain, quoted};
 use super::like::like;
@@ -17,95 +17,95 @@ use crate::text::is_of_likeness;
 use chronolog::json::members;
 use chronomemory_state::state::{Sight, State, StateId, Watermark};
 
-/// What the face writes where a record does not say otherwise.
-const USUAL_CONFIDENCE: f64 = 0.5;
-const USUAL_LAMBDA: f64 = 0.01;
-/// What a link gains by being used.
+/// Defaults of fields that a record does not have.
+const DEFAULT_CONFIDENCE: f64 = 0.5;
+const DEFAULT_LAMBDA: f64 = 0.01;
+/// The weight of the logarithm of a link's uses in its strength.
 const USE_BONUS: f64 = 0.10;
-/// No block, or no slot.
-const NOWHERE: u32 = u32::MAX;
+/// No row, or no slot.
+const NONE: u32 = u32::MAX;
 
-/// Where a block stands in its life.
+/// The status of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BlockStanding {
-    /// Only spoken of.
+pub enum BlockStatus {
+    /// Only mentioned by a link or another block, or deleted.
     Absent,
     /// Learned, not consolidated.
     Inbox,
-    /// Part of the memory.
+    /// Consolidated.
     Active,
-    /// Put away.
+    /// Archived.
     Archived,
 }
 
-impl BlockStanding {
+impl BlockStatus {
     /// Whether its tags, links and contradictions are shown.
     pub fn is_shown(self) -> bool {
         matches!(self, Self::Inbox | Self::Active)
     }
 }
 
-/// All blocks, one row each; rows are numbered in the order in which they were first spoken of, and never go away.
+/// All blocks, one row each. Rows are numbered in the order in which they were first mentioned, and never removed.
 #[derive(Default)]
 pub struct BlockColumns {
-    /// Which state this follows, and how far.
+    /// The state that the columns follow, and the number of changes applied.
     mark: Watermark,
     pub(super) ids: NumberedNames,
-    /// Where the state keeps each block.
+    /// The slot of each row.
     slots: Vec<u32>,
-    /// And back.
+    /// The row of each slot.
     rows: Vec<u32>,
-    /// The first bytes of the id as a number that sorts alike: most ties end here.
+    /// The first bytes of the id as a number that sorts alike, to decide most ties fast.
     first_bytes: Vec<u64>,
-    pub(super) standing: Vec<BlockStanding>,
+    pub(super) status: Vec<BlockStatus>,
     pub(super) category: Vec<u32>,
     pub(super) confidence: Vec<f64>,
     pub(super) last: Vec<f64>,
     pub(super) lambda: Vec<f64>,
-    /// The logarithm of one more than how often it was used.
+    /// `ln(1 + uses)`.
     pub(super) uses: Vec<f64>,
     pub(super) evidence: Vec<f64>,
-    /// How strongly it is linked, for who sees everything.
+    /// The sum of link strengths, for a viewer who sees all scopes.
     pub(super) degree: Vec<f64>,
-    /// Whose it is, by the number that the state gives the scope.
+    /// The scope, by its number in the state.
     pub(super) members: RowScopes,
-    /// The clock that it ages on.
+    /// The clock on which it ages.
     pub(super) clock: Vec<u32>,
     pub(super) clocks: Clocks,
     pub(super) circumstances: Circumstances,
     pub(super) categories: NumberedNames,
     tags: Vec<Box<[u32]>>,
     tag_names: NumberedNames,
-    /// Shown or not: who asks looks at the standing too.
+    /// The rows with each tag, whatever their status.
     tagged: Vec<RoaringBitmap>,
     pub(super) edges: Links,
-    /// Links that were seen in too few sessions to count.
+    /// Links that occurred in too few sessions to count.
     pub(super) forming: Pairs,
     pub(super) contradictions: Links,
-    /// Rows whose links or whose neighbours' standing changed.
+    /// Rows whose degree must be computed again.
     unweighed: Vec<u32>,
-    /// What has an id of this face and is nothing that it would write, by slot.
+    /// Records with an id of this face that do not have its form, by slot: scope, id, reason.
     pub(super) misfits: BTreeMap<u32, (u32, String, BlockMisfit)>,
 }
 
 impl BlockColumns {
-    /// Whether the state has gone on.
+    /// Whether the state has changes that are not applied here.
     pub fn is_behind(&self, state: &State) -> bool {
         self.mark.is_behind(state.changes())
     }
 
-    /// How many changes are not known here.
+    /// The number of changes that are not applied here.
     pub fn lacks(&self, state: &State) -> usize {
         let changes = state.changes().since(&self.mark);
         changes.map_or_else(|| state.faces_len(), <[u32]>::len)
     }
 
-    /// Whether this follows this state: slots of another state mean nothing here.
+    /// Whether the columns follow this state; slots of another state are meaningless here.
     pub fn is_of(&self, state: &StateId) -> bool {
         self.mark.is_of(state)
     }
 
-    /// Takes in what changed in the state; another state is read from its beginning.
+    /// Applies the changes of the state; another state is read from its beginning.
     pub fn follow(&mut self, state: &State) {
         match state.changes().since(&self.mark) {
             Some(slots) => self.take_all(state, slots.iter().copied().filter(|&slot| state.is_of_a_face(slot))),
@@ -124,24 +124,24 @@ impl BlockColumns {
         }
     }
 
-    /// How many rows there are.
+    /// The number of rows.
     pub fn len(&self) -> usize {
-        self.standing.len()
+        self.status.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no rows.
     pub fn is_empty(&self) -> bool {
-        self.standing.is_empty()
+        self.status.is_empty()
     }
 
-    /// Where the state keeps a block.
+    /// The slot of a row.
     pub(super) fn slot_of(&self, row: u32) -> Option<u32> {
-        Some(self.slots[row as usize]).filter(|&slot| slot != NOWHERE)
+        Some(self.slots[row as usize]).filter(|&slot| slot != NONE)
     }
 
-    /// The block that the state keeps in a slot.
+    /// The row of the block in a slot.
     pub(super) fn row_in(&self, slot: u32) -> Option<u32> {
-        self.rows.get(slot as usize).copied().filter(|&row| row != NOWHERE)
+        self.rows.get(slot as usize).copied().filter(|&row| row != NONE)
     }
 
     /// The slots of these rows.
@@ -152,13 +152,13 @@ impl BlockColumns {
     fn set_slot(&mut self, row: u32, slot: u32) {
         let at = slot as usize;
         if at >= self.rows.len() {
-            self.rows.resize(at + 1, NOWHERE);
+            self.rows.resize(at + 1, NONE);
         }
         self.rows[at] = row;
         self.slots[row as usize] = slot;
     }
 
-    /// Which of two rows comes first, by their ids.
+    /// Compares two rows by id.
     pub(super) fn by_id(&self, one: u32, other: u32) -> Ordering {
         let first = |row: u32| self.first_bytes[row as usize];
         first(one)
@@ -166,12 +166,12 @@ impl BlockColumns {
             .then_with(|| self.ids.name(one).cmp(self.ids.name(other)))
     }
 
-    /// The rows that have a tag like one of the patterns, of these or of all.
+    /// The rows with a tag that matches one of the patterns, among these or all rows.
     pub(super) fn tagged_like(&self, patterns: &[String], among: Option<&[u32]>) -> RoaringBitmap {
         self.tagged_by(|tag| patterns.iter().any(|pattern| like(pattern, tag)), among)
     }
 
-    /// The rows that have a tag that fits, of these or of all.
+    /// The rows with a tag for which `fits` holds, among these or all rows.
     pub(super) fn tagged_by(&self, fits: impl Fn(&str) -> bool, among: Option<&[u32]>) -> RoaringBitmap {
         let mut rows = RoaringBitmap::new();
         if let Some(among) = among {
@@ -192,13 +192,13 @@ impl BlockColumns {
 
     fn row(&mut self, id: &str) -> u32 {
         let row = self.ids.number(id);
-        if row as usize == self.standing.len() {
+        if row as usize == self.status.len() {
             let mut first = [0; 8];
             let length = id.len().min(8);
             first[..length].copy_from_slice(&id.as_bytes()[..length]);
             self.first_bytes.push(u64::from_be_bytes(first));
-            self.slots.push(NOWHERE);
-            self.standing.push(BlockStanding::Absent);
+            self.slots.push(NONE);
+            self.status.push(BlockStatus::Absent);
             self.category.push(0);
             self.confidence.push(0.0);
             self.last.push(0.0);
@@ -213,10 +213,10 @@ impl BlockColumns {
         row
     }
 
-    /// Takes in a record as it is now; those of other faces are passed over, and what is none of this one counts as gone.
+    /// Applies the current version of a record. Records of other faces are skipped; misfits count as deleted.
     fn take(&mut self, slot: u32, scope: u32, record: &[u8]) {
         let mut head = Head::of(record);
-        let Some((prefix, _)) = head.place() else { return };
+        let Some((prefix, _)) = head.split_id() else { return };
         match head.misfit() {
             Some(found) => {
                 self.misfits.insert(slot, (scope, plain(head.id), found));
@@ -247,8 +247,8 @@ impl BlockColumns {
         let at = row as usize;
         let mut tags = Vec::new();
         let mut category: &[u8] = b"";
-        let (mut count, mut lambda, mut last, mut evidence) = (0.0, USUAL_LAMBDA, 0.0, 0.0);
-        let mut said = SaidCircumstances::default();
+        let (mut count, mut lambda, mut last, mut evidence) = (0.0, DEFAULT_LAMBDA, 0.0, 0.0);
+        let mut circumstances = CircumstanceFields::default();
         for (key, value) in members(head.data) {
             match key {
                 b"category" => category = quoted(value).unwrap_or_default(),
@@ -257,25 +257,28 @@ impl BlockColumns {
                 b"last_reinforced_at" => last = number(value).unwrap_or(last),
                 b"reinforcement_count" => count = number(value).unwrap_or(count),
                 b"tags" => tags = members(value).map(|(tag, _)| plain(tag)).collect(),
-                _ => said.see(key, value),
+                _ => circumstances.read(key, value),
             }
         }
-        let previous = said.previous().and_then(block_in).map(|id| self.row(&plain(id)));
-        self.circumstances.set(row, &said, previous);
-        let standing = match head.status {
-            b"inbox" => BlockStanding::Inbox,
-            b"active" => BlockStanding::Active,
-            b"archived" => BlockStanding::Archived,
-            _ => BlockStanding::Absent,
+        let previous = circumstances
+            .previous()
+            .and_then(block_in)
+            .map(|id| self.row(&plain(id)));
+        self.circumstances.set(row, &circumstances, previous);
+        let status = match head.status {
+            b"inbox" => BlockStatus::Inbox,
+            b"active" => BlockStatus::Active,
+            b"archived" => BlockStatus::Archived,
+            _ => BlockStatus::Absent,
         };
-        if self.standing[at].is_shown() != standing.is_shown() {
+        if self.status[at].is_shown() != status.is_shown() {
             let all = Sight::ALL;
             let neighbours = self.edges.of(row, &all).map(|(link, _)| link.across(row));
             self.unweighed.extend(neighbours);
         }
-        self.standing[at] = standing;
+        self.status[at] = status;
         self.category[at] = self.categories.number(&plain(category));
-        self.confidence[at] = head.confidence.unwrap_or(USUAL_CONFIDENCE);
+        self.confidence[at] = head.confidence.unwrap_or(DEFAULT_CONFIDENCE);
         self.last[at] = last;
         self.lambda[at] = lambda;
         self.uses[at] = f64::ln_1p(count);
@@ -324,7 +327,7 @@ impl BlockColumns {
         self.contradictions.set(a, b, scope, is_open.then_some(1.0));
     }
 
-    /// Sums up the links of rows where something changed.
+    /// Computes the degrees that changed.
     fn weigh(&mut self) {
         let mut rows = std::mem::take(&mut self.unweighed);
         rows.sort_unstable();
@@ -334,16 +337,16 @@ impl BlockColumns {
         }
     }
 
-    /// How strongly a block is linked, for one who sees this: the sum of links in the order in which these came, scope by scope,
-    /// so that nothing that is not seen decides what it comes to.
+    /// The sum of the strengths of visible links. They are added scope by scope, in the order in which they were made, so that
+    /// links in hidden scopes cannot change the rounding.
     pub(super) fn degree_in(&self, row: u32, sight: &Sight) -> f64 {
-        let counts = |other: u32| self.standing[other as usize].is_shown() && self.is_in(other, sight);
+        let counts = |other: u32| self.status[other as usize].is_shown() && self.is_in(other, sight);
         let links = self.edges.of(row, sight).filter(|(link, _)| counts(link.across(row)));
-        // The sum of nothing would be -0.0.
+        // `sum()` of an empty iterator would be -0.0.
         links.fold(0.0, |sum, (_, strength)| sum + strength)
     }
 
-    /// Whether somebody sees a block.
+    /// Whether a block is visible.
     pub(super) fn is_in(&self, row: u32, sight: &Sight) -> bool {
         sight.is_all() || self.members.of(row).is_some_and(|scope| sight.sees(scope))
     }

@@ -1,13 +1,11 @@
-//! Reads the fields of a block from the bytes of its record, without a value for each of them.
-//!
-//! The state has proven that its records are canonical, so `json::members` tells their members apart; here is what one is.
+//! Reads fields of a block from the bytes of its canonical record, without parsing the whole record.
 
 use chronolog::json::{self, Value};
 
-/// What stands before the id of a block in the id of its record.
+/// The prefix of the id of a block's record.
 const BLOCK_PREFIX: &str = "block:";
 
-/// The kind of a record that is a block.
+/// The kind of a block's record.
 pub const BLOCK_KIND: &str = "block";
 
 /// The id of the record of a block.
@@ -20,7 +18,7 @@ pub fn block_in(id: &[u8]) -> Option<&[u8]> {
     id.strip_prefix(BLOCK_PREFIX.as_bytes())
 }
 
-/// The number, if the value is one.
+/// A finite number.
 pub fn number(value: &[u8]) -> Option<f64> {
     std::str::from_utf8(value)
         .ok()?
@@ -29,7 +27,7 @@ pub fn number(value: &[u8]) -> Option<f64> {
         .filter(|number: &f64| number.is_finite())
 }
 
-/// The text between the quotes as it is written, if the value is a string.
+/// The text between the quotes of a string, with its escapes.
 pub fn quoted(value: &[u8]) -> Option<&[u8]> {
     match value {
         [b'"', inner @ .., b'"'] => Some(inner),
@@ -37,7 +35,7 @@ pub fn quoted(value: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// A text as it was meant, from what stands between quotes.
+/// The text between quotes with its escapes resolved.
 pub fn plain(inner: &[u8]) -> String {
     if !inner.contains(&b'\\')
         && let Ok(text) = std::str::from_utf8(inner)

@@ -1,35 +1,35 @@
-//! Tells which blocks a recall may find, and which of them are guaranteed a place.
+//! The filters of a recall, and the guaranteed blocks.
 
 use std::collections::HashSet;
 
 use roaring::RoaringBitmap;
 
 use super::ask::{Ask, Outlook};
-use super::columns::{BlockColumns, BlockStanding};
+use super::columns::{BlockColumns, BlockStatus};
 use chronomemory_state::state::Sight;
 
-/// What a question lets through.
+/// The filters of a recall.
 pub struct BlockFilter<'a> {
     columns: &'a BlockColumns,
     sight: &'a Sight,
-    /// The rows that are seen, if they are few.
+    /// The visible rows, if they are few.
     few: Option<Vec<u32>>,
-    /// The clock of whoever asks, and what it shows.
+    /// The viewer's clock, and the hours on it.
     clock: Option<u32>,
     hours: f64,
-    /// Rows that have one of the tags; all if none is asked for.
+    /// The rows with the requested tags.
     tagged: Option<RoaringBitmap>,
-    /// For each category whether it is wanted; all if none is asked for.
+    /// For each category whether it was requested.
     categories: Option<Vec<bool>>,
     min_confidence: f64,
-    /// The slots that may be found; all if nobody looked into the records.
+    /// The slots for which the condition holds.
     slots: Option<&'a RoaringBitmap>,
-    /// How long ago a block may have been used last, on its own clock.
+    /// The greatest number of hours since the last use, on the block's clock.
     window: Option<f64>,
 }
 
 impl<'a> BlockFilter<'a> {
-    /// The filter of a question.
+    /// The filters of these parameters.
     pub fn new(columns: &'a BlockColumns, outlook: &'a Outlook, ask: &'a Ask) -> Self {
         let few = columns.members.few(&outlook.sight);
         let few_of = few.as_deref();
@@ -57,11 +57,11 @@ impl<'a> BlockFilter<'a> {
         }
     }
 
-    /// Whether a block passes, whenever it was used last.
+    /// Whether a block passes all filters except the window.
     pub fn passes_at_any_age(&self, row: u32) -> bool {
         let at = row as usize;
         let columns = self.columns;
-        columns.standing[at] == BlockStanding::Active
+        columns.status[at] == BlockStatus::Active
             && columns.is_in(row, self.sight)
             && columns.confidence[at] >= self.min_confidence
             && self
@@ -74,7 +74,7 @@ impl<'a> BlockFilter<'a> {
                 .is_none_or(|slots| columns.slot_of(row).is_some_and(|slot| slots.contains(slot)))
     }
 
-    /// Whether a block passes.
+    /// Whether a block passes all filters.
     pub fn passes(&self, row: u32) -> bool {
         let at = row as usize;
         let (columns, clock) = (self.columns, self.columns.clock[at]);
@@ -83,7 +83,7 @@ impl<'a> BlockFilter<'a> {
         self.window.is_none_or(is_within) && self.passes_at_any_age(row)
     }
 
-    /// All blocks that pass, in the order of their rows.
+    /// All rows that pass, ascending.
     pub fn rows(&self) -> Vec<u32> {
         match (&self.tagged, &self.few) {
             (Some(tagged), _) => tagged.iter().filter(|&row| self.passes(row)).collect(),
@@ -92,24 +92,24 @@ impl<'a> BlockFilter<'a> {
         }
     }
 
-    /// Whether so few blocks are seen that each of them is looked at.
+    /// Whether so few rows are visible that each one is examined.
     pub fn is_of_few(&self) -> bool {
         self.few.is_some()
     }
 
-    /// What is seen.
+    /// The visible scopes.
     pub fn sight(&self) -> &'a Sight {
         self.sight
     }
 }
 
-/// The blocks that are always there, in the order of their rows.
+/// The guaranteed rows, ascending.
 pub fn guaranteed(columns: &BlockColumns, sight: &Sight, ask: &Ask) -> Vec<u32> {
     if ask.guarantees.is_empty() {
         return Vec::new();
     }
     let few = columns.members.few(sight);
     let tagged = columns.tagged_like(&ask.guarantees, few.as_deref());
-    let is_there = |row: &u32| columns.standing[*row as usize] == BlockStanding::Active && columns.is_in(*row, sight);
+    let is_there = |row: &u32| columns.status[*row as usize] == BlockStatus::Active && columns.is_in(*row, sight);
     tagged.iter().filter(is_there).collect()
 }

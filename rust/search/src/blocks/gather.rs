@@ -1,4 +1,4 @@
-//! Gathers the candidates of a recall: the blocks that are like the query, and those linked to them.
+//! Gathers the candidates of a recall: blocks similar to the query, and blocks linked to them.
 
 use std::collections::HashMap;
 
@@ -13,48 +13,48 @@ use crate::score::{Coded, GroupWords, POOL_RECORDS, SMALL_RECORDS, Scale, Ties, 
 use crate::text::{NamedDays, TextQuestion, asked};
 use chronolog::error::Result;
 
-/// How many of the best by meaning, by words and by tokens are looked at for each result: for ten as many as a search looks at.
+/// The best by vector, by words and by tokens that are taken for each result; for ten results as many as a search takes.
 const SEEDS_PER_RESULT: usize = 10;
 
-/// Where one block reaches the floor, others are relevant that reach this share of it.
+/// If one block reaches `min_similarity`, others are relevant that reach this share of it.
 pub const RELEVANT_SHARE: f64 = 1.0 / 3.0;
-/// How much of the cosine of vectors that are made of words and parts of words counts: unrelated texts share parts.
+/// The share of a cosine that counts for vectors made of words and parts of words, since unrelated texts share parts.
 const PARTS_SHARE: f64 = 0.75;
-/// A block this close to a time that the query names is relevant to it, whatever it says.
+/// A block this close to a time that the query names is relevant.
 const CLOSE_TO_TIME: f64 = 0.5;
 
-/// What is known of blocks in respect of a question.
+/// The sources of the scores of a query.
 #[derive(Clone, Copy, Default)]
 pub struct Evidence<'a> {
-    /// The words of the question, for an index of the state that the columns follow.
+    /// The words of the query, for an index of the state that the columns follow.
     pub words: Option<&'a TextQuestion<'a>>,
-    /// The space of vectors that the question is about.
+    /// The space of the embeddings.
     pub vectors: Option<&'a dyn BlockVectors>,
-    /// The token codes that the question is about, by the slots of records.
+    /// The token codes, by the slots of records.
     pub tokens: Option<&'a dyn Coded>,
 }
 
 type Similarities = HashMap<u32, f64, RandomState>;
 
-/// The blocks that are scored for a query.
+/// The candidates of a recall.
 #[derive(Default)]
 pub struct Gathered<'a> {
     /// Every candidate once.
     pub candidates: Vec<u32>,
-    /// How alike each of them is to the query; none at all without a query.
+    /// The similarity of each candidate to the query; empty without a query.
     pub similarities: Vec<f64>,
-    /// Those that came by a link, or were said beside another, in order.
+    /// The candidates that were added by a link or as neighbours in a conversation, ascending.
     pub expanded: Vec<u32>,
-    /// Nothing without a query.
+    /// `None` without a query.
     pub(super) relevance: Option<Relevance<'a>>,
 }
 
-/// How relevant blocks are to a query: the share of its words that they have, or their cosine, whichever is greater.
+/// The relevance of blocks: the greater of the share of the query's words and the cosine.
 pub(super) struct Relevance<'a> {
     wording: &'a Wording<'a>,
     comparison: Option<Comparison<'a>>,
     known_cosines: Similarities,
-    /// How much a cosine counts.
+    /// The share of a cosine that counts.
     cosine_share: f64,
 }
 
@@ -69,7 +69,7 @@ impl Relevance<'_> {
         self.wording.coverage(row).max(self.cosine_share * cosine)
     }
 
-    /// Whether a block is at least so relevant, which is more than 0: what is known is asked first.
+    /// Whether a block has at least this relevance, which is above 0. Known cosines are examined first.
     fn reaches(&self, row: u32, least: f64) -> bool {
         let known = self.known_cosines.get(&row).copied();
         let is_near = |cosine: Option<f64>| cosine.is_some_and(|cosine| self.cosine_share * cosine >= least);
@@ -78,13 +78,13 @@ impl Relevance<'_> {
 }
 
 impl Gathered<'_> {
-    /// How relevant a candidate is to the query; without a query all are.
+    /// The relevance of a candidate; 1 without a query.
     pub fn relevance_of(&self, row: u32) -> f64 {
         self.relevance.as_ref().map_or(1.0, |relevance| relevance.of(row))
     }
 
-    /// Keeps the candidates that are relevant, those adjacent to a relevant one, and those for which `is_kept` holds. If none
-    /// reaches `least`, none is relevant; else those are that reach [`RELEVANT_SHARE`] of it.
+    /// Keeps relevant candidates, those adjacent to a relevant one, and those for which `is_kept` holds. If no candidate reaches
+    /// `least`, none is relevant; else those that reach [`RELEVANT_SHARE`] of it.
     fn keep_relevant(
         &mut self,
         columns: &BlockColumns,
@@ -119,14 +119,14 @@ impl Gathered<'_> {
     }
 }
 
-/// The place of a row among candidates: those put forward are in order, and so are the others behind them.
+/// The place of a row among candidates: the first `put_forward` are sorted, and so are the others.
 fn place_of(rows: &[u32], put_forward: usize, row: u32) -> Option<usize> {
     let (first, others) = rows.split_at(put_forward);
     let behind = || Some(put_forward + others.binary_search(&row).ok()?);
     first.binary_search(&row).ok().or_else(behind)
 }
 
-/// Each of these rows once, in order.
+/// The distinct rows, ascending.
 fn once_each(rows: impl Iterator<Item = u32>) -> Vec<u32> {
     let mut rows: Vec<u32> = rows.collect();
     rows.sort_unstable();
@@ -138,7 +138,7 @@ fn is_in(rows: &[u32], row: u32) -> bool {
     rows.binary_search(&row).is_ok()
 }
 
-/// Finds what a query is about, beside what is guaranteed.
+/// Finds the candidates for a query, with the guaranteed ones.
 pub fn gather<'a>(
     columns: &'a BlockColumns,
     ask: &Ask,
@@ -177,7 +177,7 @@ pub fn gather<'a>(
         let few = (few.len() <= SMALL_RECORDS).then_some(few);
         TokenScores::of(coded, few, [&best_words, &nearest], slot_of)
     });
-    // Where nobody has codes, nobody is the worse for it.
+    // Tokens do not count if no record has codes.
     let tokens = tokens.filter(|tokens| !tokens.best.is_empty());
     let mut by_tokens = tokens.as_ref().map_or_else(Vec::new, |tokens| tokens.best.clone());
     let scale = Scale::of(&best_words, &nearest, &by_tokens);
@@ -208,15 +208,15 @@ pub fn gather<'a>(
             return relevance.cosine(row).unwrap_or(0.0);
         }
         let words = has_words.then(|| known_words.get(&row).copied().unwrap_or_else(|| wording.of(row)));
-        // Without a cosine to compare with, none says anything.
+        // Cosines do not count if no candidate has one.
         let cosine = counts_cosine.then(|| relevance.cosine(row).filter(|_| has_meaning));
-        let said = tokens.as_ref().map(|tokens| tokens.score(slot_of(row)));
-        scale.shares(words, cosine, said).fused()
+        let by_tokens = tokens.as_ref().map(|tokens| tokens.score(slot_of(row)));
+        scale.shares(words, cosine, by_tokens).fused()
     };
     let mut similarities: Vec<f64> = rows.iter().map(similarity).collect();
     let put_forward = rows.len();
-    // What was said right before or after a seed. Where likeness decides, it brings nothing in but by what it is beside of.
-    let said_beside = |seed: u32| {
+    // The neighbours of a seed in its conversation. Where likeness decides, all of them are added.
+    let neighbours = |seed: u32| {
         let alone = rows.binary_search(&seed).map_or(0.0, |place| similarities[place]);
         columns.circumstances.next_to(seed).map(move |other| (other, alone))
     };
@@ -226,9 +226,9 @@ pub fn gather<'a>(
         ask.expansion
     };
     let is_known = |row| is_in(&rows, row) || is_in(&expanded, row);
-    let beside = around(columns, filter, &seeds, said_beside, is_known, most);
+    let beside = around(columns, filter, &seeds, neighbours, is_known, most);
     expanded = once_each(expanded.into_iter().chain(beside));
-    // Who comes by a link, or was said beside a seed, says what it says itself too.
+    // Added blocks have a similarity of their own too.
     similarities.extend(expanded.iter().map(similarity));
     rows.extend(&expanded);
     let words = tokens
@@ -248,8 +248,8 @@ pub fn gather<'a>(
     Ok(gathered)
 }
 
-/// Adds what surrounds each candidate, as a search does; the best keeps the similarity that the best has alone. Returns the rows
-/// that are of a time that the query names.
+/// Lifts each candidate by what surrounds it, as a search does, and scales the result so that the best similarity stays the same.
+/// Returns the rows with a stated time that the query names.
 fn lift(
     columns: &BlockColumns,
     ask: &Ask,
@@ -263,7 +263,7 @@ fn lift(
     let known = &columns.circumstances;
     let mut links = Vec::new();
     for (at, &row) in rows[..put_forward].iter().enumerate() {
-        // That two are alike is what words and vectors say already.
+        // Words and vectors already count similarity.
         let linked = columns
             .edges
             .of(row, filter.sight())
@@ -299,7 +299,7 @@ fn lift(
     timed
 }
 
-/// Blocks that cannot be compared have a cosine of zero, which may be among the best.
+/// Adds blocks without a vector. Their cosine is 0, which may be among the best.
 fn add_those_without_vector(
     relevance: &Relevance<'_>,
     filter: &BlockFilter<'_>,
@@ -314,13 +314,13 @@ fn add_those_without_vector(
     }
 }
 
-/// Keeps the best, the best first; ties by id.
+/// Keeps the best `number` in order; ties by id.
 fn cut(columns: &BlockColumns, scores: &mut Vec<(u32, f64)>, number: usize) {
     scores.sort_unstable_by(|one, other| other.1.total_cmp(&one.1).then_with(|| columns.by_id(one.0, other.0)));
     scores.truncate(number);
 }
 
-/// New rows one step away from the seeds, in order; where only some may come, those of the greatest strength.
+/// The new rows one step away from the seeds, at most the `most` strongest, ascending.
 fn around<I: Iterator<Item = (u32, f64)>>(
     columns: &BlockColumns,
     filter: &BlockFilter<'_>,

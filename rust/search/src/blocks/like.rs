@@ -1,11 +1,11 @@
-//! Compares a tag with a pattern of SQL's LIKE.
+//! Matches a tag with a pattern as SQL's LIKE does.
 
-/// Whether a text fits: `%` stands for any text, `_` for one character, ASCII letters for either case.
+/// Whether a text matches: `%` is any text, `_` one character, and ASCII letters match either case.
 pub fn like(pattern: &str, text: &str) -> bool {
     let pattern: Vec<char> = pattern.chars().collect();
     let text: Vec<char> = text.chars().collect();
     let (mut at, mut here) = (0, 0);
-    // Where the last `%` stands, and how much of the text it covers so far.
+    // The place of the last `%`, and the end of the text that it covers so far.
     let mut open: Option<(usize, usize)> = None;
     while here < text.len() {
         match pattern.get(at) {

@@ -1,4 +1,4 @@
-//! Lists of the blocks that are linked, and of those that contradict each other.
+//! Links and contradictions between blocks.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -6,18 +6,18 @@ use foldhash::fast::RandomState;
 
 use chronomemory_state::state::Sight;
 
-/// Two rows and what joins them. A link that was taken away stays in its place, without strength.
+/// A link of two rows. A removed link keeps its place, without strength.
 #[derive(Clone, Copy, Debug)]
 pub struct BlockLink {
     /// The row with the smaller id.
     pub a: u32,
     /// The other.
     pub b: u32,
-    /// Whose it is.
+    /// The number of its scope.
     scope: u32,
-    /// How much it adds to the degree of its ends; nothing if it does not count.
+    /// What it adds to the degree of its ends; `None` if it does not count.
     pub strength: Option<f64>,
-    /// Whether it was made because both ends are alike, and says no more than that.
+    /// Whether it was made only because both ends are similar.
     pub of_likeness: bool,
 }
 
@@ -28,18 +28,17 @@ impl BlockLink {
     }
 }
 
-/// Pairs of rows, found from either end.
+/// Links, found from either end.
 #[derive(Clone, Debug, Default)]
 pub struct Links {
     links: Vec<BlockLink>,
     by_pair: HashMap<(u32, u32), u32, RandomState>,
-    /// The links of a row with their scopes, in order of these: what somebody sees of a block that all are linked with costs
-    /// what that one sees.
+    /// The links of each row as sorted pairs of scope and link, so that the cost for a viewer depends on visible links only.
     by_end: HashMap<u32, Vec<(u32, u32)>, RandomState>,
 }
 
 impl Links {
-    /// Says what joins two rows now, and whose that is.
+    /// Sets the scope and strength of the link of two rows.
     pub fn set(&mut self, a: u32, b: u32, scope: u32, strength: Option<f64>) {
         if strength.is_none() && !self.by_pair.contains_key(&(a, b)) {
             return;
@@ -60,7 +59,7 @@ impl Links {
         link.strength = strength;
         let before = std::mem::replace(&mut link.scope, scope);
         if before != scope {
-            // Another tool changed whose it is.
+            // Another tool changed its scope.
             for end in [a, b] {
                 let known = self.by_end.entry(end).or_default();
                 known.retain(|entry| *entry != (before, number));
@@ -69,7 +68,7 @@ impl Links {
         }
     }
 
-    /// Says whether what joins two rows says only that they are alike.
+    /// Sets whether the link of two rows was made only because they are similar.
     pub fn set_likeness(&mut self, a: u32, b: u32, of_likeness: bool) {
         if let Some(&number) = self.by_pair.get(&(a, b)) {
             self.links[number as usize].of_likeness = of_likeness;
@@ -85,12 +84,12 @@ impl Links {
         }
     }
 
-    /// The links of a row that count, of those that are seen.
+    /// The visible links of a row that count, with their strengths.
     pub fn of<'a>(&'a self, row: u32, sight: &'a Sight) -> impl Iterator<Item = (BlockLink, f64)> + 'a {
         let known = self.by_end.get(&row).map(Vec::as_slice).unwrap_or_default();
         let runs: Vec<&[(u32, u32)]> = match sight.scopes() {
             None if sight.is_all() => vec![known],
-            // A block mostly has fewer links than there are scopes of one's own, or far more than one sees.
+            // Look up the visible scopes if they are fewer than the links, else go through the links.
             Some(scopes) if scopes.len() < known.len() => scopes.map(|scope| run_of(known, scope)).collect(),
             _ => known
                 .chunk_by(|one, other| one.0 == other.0)
@@ -103,7 +102,7 @@ impl Links {
         })
     }
 
-    /// Whether two rows are joined, for one who sees this.
+    /// Whether a visible link that counts joins two rows.
     pub fn joins(&self, one: u32, other: u32, sight: &Sight) -> bool {
         [(one, other), (other, one)]
             .iter()
@@ -112,7 +111,7 @@ impl Links {
             .any(|link| link.strength.is_some() && sight.sees(link.scope))
     }
 
-    /// Whether there are none at all.
+    /// Whether there are no links.
     pub fn is_empty(&self) -> bool {
         self.links.is_empty()
     }
@@ -124,14 +123,14 @@ fn run_of(known: &[(u32, u32)], scope: u32) -> &[(u32, u32)] {
     &known[start..start + length]
 }
 
-/// Pairs of rows that may be joined one day. Most of them never are, so those that went away leave nothing behind.
+/// Pairs of rows that may become linked. Most never are, so a removed pair leaves nothing behind.
 #[derive(Clone, Debug, Default)]
 pub struct Pairs {
     across: HashMap<u32, BTreeSet<u32>, RandomState>,
 }
 
 impl Pairs {
-    /// Says whether two rows are such a pair now.
+    /// Adds or removes a pair.
     pub fn set(&mut self, a: u32, b: u32, is_one: bool) {
         for (row, other) in [(a, b), (b, a)] {
             if is_one {
@@ -145,7 +144,7 @@ impl Pairs {
         }
     }
 
-    /// The rows that make a pair with this one.
+    /// The rows paired with this one.
     pub fn of(&self, row: u32) -> impl Iterator<Item = u32> {
         self.across.get(&row).into_iter().flatten().copied()
     }
@@ -156,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pair_is_known_from_both_ends_until_it_is_gone() {
+    fn a_pair_is_found_from_both_ends_until_it_is_removed() {
         let mut pairs = Pairs::default();
         pairs.set(1, 2, true);
         pairs.set(3, 1, true);
@@ -168,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn what_never_counted_takes_no_place() {
+    fn a_link_that_never_counted_is_not_stored() {
         let mut links = Links::default();
         links.set(1, 2, 0, None);
         assert!(links.is_empty());
@@ -178,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_of_likeness_is_one_until_something_else_is_said() {
+    fn the_likeness_flag_of_a_link_can_be_changed() {
         let mut links = Links::default();
         let of_likeness = |links: &Links| links.of(2, &Sight::ALL).any(|(link, _)| link.of_likeness);
         links.set_likeness(1, 2, true);
@@ -192,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn links_are_found_by_who_sees_them() {
+    fn only_visible_links_are_found() {
         let mut links = Links::default();
         for (other, scope) in [(2, 7), (3, 0), (4, 7), (5, 9)] {
             links.set(1, other, scope, Some(0.5));

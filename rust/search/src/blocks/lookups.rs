@@ -1,33 +1,33 @@
-//! Looks up and counts blocks, links and contradictions in the columns.
+//! Lookups and counts of blocks, links and contradictions.
 
-use super::columns::{BlockColumns, BlockStanding};
+use super::columns::{BlockColumns, BlockStatus};
 use super::links::Links;
 use super::shape::BlockMisfit;
 use chronomemory_state::state::Sight;
 use roaring::RoaringBitmap;
 
-/// How many links and contradictions are seen. Both ends of a link are seen and neither is archived.
+/// Counts of visible links and contradictions whose ends are both visible and shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Census {
     /// Links that count.
     pub links: usize,
     /// Unresolved contradictions.
     pub contradictions: usize,
-    /// Links that were seen in too few sessions to count.
+    /// Links that occurred in too few sessions to count.
     pub forming: usize,
     /// Blocks in these sessions.
     pub in_sessions: usize,
 }
 
 impl BlockColumns {
-    /// Counts what is seen; `sessions` are the scopes that name one.
+    /// The counts for a viewer; `sessions` are the numbers of the scopes with a session, sorted.
     pub fn census(&self, sight: &Sight, sessions: &[u32]) -> Census {
-        let is_shown = |row: u32| self.standing[row as usize].is_shown() && self.is_in(row, sight);
-        let all = || (0..self.standing.len() as u32).collect();
+        let is_shown = |row: u32| self.status[row as usize].is_shown() && self.is_in(row, sight);
+        let all = || (0..self.status.len() as u32).collect();
         let mut counted = Census::default();
         let rows: Vec<u32> = self.members.few(sight).unwrap_or_else(all);
         for row in rows.into_iter().filter(|&row| is_shown(row)) {
-            // Each pair is met at both of its ends.
+            // Each pair is found at both of its ends.
             let pairs = |links: &Links| {
                 let others = links.of(row, sight).map(|(link, _)| link.across(row));
                 others.filter(|&other| other > row && is_shown(other)).count()
@@ -42,21 +42,21 @@ impl BlockColumns {
         counted
     }
 
-    /// The ids of shown blocks that have a tag like the pattern, of those that are seen.
+    /// The ids of visible shown blocks with a tag that matches the pattern.
     pub fn tagged(&self, pattern: &str, sight: &Sight) -> Vec<String> {
         let few = self.members.few(sight);
         let rows = self.tagged_like(&[pattern.to_owned()], few.as_deref());
-        let is_shown = |row: &u32| self.standing[*row as usize].is_shown() && self.is_in(*row, sight);
+        let is_shown = |row: &u32| self.status[*row as usize].is_shown() && self.is_in(*row, sight);
         let shown = rows.iter().filter(is_shown);
         shown.map(|row| self.ids.name(row).to_owned()).collect()
     }
 
-    /// The links of these blocks that are seen, as pairs of ids; those of archived blocks too.
+    /// The visible links of these blocks as pairs of ids, including those of archived blocks.
     pub fn links_of(&self, ids: &[String], sight: &Sight) -> Vec<(String, String)> {
         self.pairs(&self.edges, ids, sight)
     }
 
-    /// The blocks that these are becoming linked with: for each of them the others that are seen.
+    /// For each of these blocks the visible blocks with which a link is forming.
     pub fn forming_with(&self, ids: &[String], sight: &Sight) -> Vec<Vec<String>> {
         let others = |id: &String| {
             let row = self.ids.find(id);
@@ -67,7 +67,7 @@ impl BlockColumns {
         ids.iter().map(others).collect()
     }
 
-    /// The unresolved contradictions of these blocks, likewise.
+    /// The visible unresolved contradictions of these blocks as pairs of ids.
     pub fn contradictions_of(&self, ids: &[String], sight: &Sight) -> Vec<(String, String)> {
         self.pairs(&self.contradictions, ids, sight)
     }
@@ -81,11 +81,11 @@ impl BlockColumns {
             .collect()
     }
 
-    /// The slots of the active blocks that are seen.
+    /// The slots of the visible active blocks.
     pub fn active_slots(&self, sight: &Sight) -> RoaringBitmap {
-        let all = || (0..self.standing.len() as u32).collect();
+        let all = || (0..self.status.len() as u32).collect();
         let rows = self.members.few(sight).unwrap_or_else(all).into_iter();
-        let is_active = |row: &u32| self.standing[*row as usize] == BlockStanding::Active && self.is_in(*row, sight);
+        let is_active = |row: &u32| self.status[*row as usize] == BlockStatus::Active && self.is_in(*row, sight);
         self.slots_of(rows.filter(is_active))
     }
 
@@ -94,7 +94,7 @@ impl BlockColumns {
         self.row_in(slot).map(|row| self.ids.name(row))
     }
 
-    /// The records that have an id of this face and that no verb of it can use, each with the reason.
+    /// The visible records with an id of this face that do not have its form, each with the reason.
     pub fn misfits(&self, sight: &Sight) -> Vec<(String, BlockMisfit)> {
         let seen = self.misfits.values().filter(|(scope, ..)| sight.sees(*scope));
         seen.map(|(_, id, misfit)| (id.clone(), misfit.clone())).collect()

@@ -1,4 +1,4 @@
-//! A column that says to which scope each block belongs.
+//! A column with the scope of each block.
 
 use std::collections::HashMap;
 
@@ -6,9 +6,9 @@ use foldhash::fast::RandomState;
 
 use chronomemory_state::state::Sight;
 
-/// No scope: the row was only spoken of.
+/// No scope: the block was only mentioned.
 const NONE: u32 = u32::MAX;
-/// Who sees so small a part of the blocks has them listed; all others look at each.
+/// A viewer who sees at most this part (1/16) of the rows gets a list of them.
 const LISTED_SHARE: usize = 16;
 
 /// The scope of each row, and the rows of each scope.
@@ -19,7 +19,7 @@ pub struct RowScopes {
 }
 
 impl RowScopes {
-    /// Says whose a row is.
+    /// Sets the scope of a row.
     pub fn set(&mut self, row: u32, scope: u32) {
         let at = row as usize;
         if at >= self.scopes.len() {
@@ -42,7 +42,7 @@ impl RowScopes {
         self.scopes.get(row as usize).copied().filter(|&scope| scope != NONE)
     }
 
-    /// The rows that somebody sees, ascending, if they are few.
+    /// The visible rows, ascending, if they are few.
     pub fn few(&self, sight: &Sight) -> Option<Vec<u32>> {
         let lists: Vec<&Vec<u32>> = sight.scopes()?.filter_map(|scope| self.rows.get(&scope)).collect();
         let number: usize = lists.iter().map(|rows| rows.len()).sum();
@@ -50,7 +50,7 @@ impl RowScopes {
             return None;
         }
         let mut rows: Vec<u32> = lists.into_iter().flatten().copied().collect();
-        // Some runs that are sorted already: this sort finds them.
+        // The stable sort is fast on concatenated sorted runs.
         rows.sort();
         Some(rows)
     }

@@ -1,22 +1,21 @@
 //! Recall of blocks: finds the blocks that matter for a question, and gives the reasons.
 //!
-//! A block is a record of the blocks face; so are links and contradictions between blocks. [`BlockColumns`] holds what the
-//! scores need as columns: numbers, tags and categories as numbers of names, links as lists of rows, and the slot in which the
-//! state keeps each block. They are derived from the state when first needed and then follow its changes. A recall reads no
-//! record: patterns are matched against tag names, words against the lists of the text index, and vectors and token codes
-//! come from the row spaces of the store.
+//! Blocks, their links and their contradictions are records of the blocks face. [`BlockColumns`] holds the inputs of the score
+//! in columns, with the slot of each block in the state. The columns are derived from the state at first use and then follow
+//! its changes. A recall reads no record: patterns are matched against tag names, words against the posting lists of the text
+//! index, and vectors and token codes come from the row spaces of the store.
 //!
 //! The steps of a recall, one file each:
 //!
-//! 1. [`filter`]: the blocks that may be found, and those that are guaranteed.
+//! 1. [`filter`]: the blocks that pass the filters, and the guaranteed ones.
 //! 2. [`gather`]: the candidates: blocks similar to the query by vector, [`wording`] and token codes, with their links and
 //!    neighbours, lifted by their [`circumstances`]. The set is final after this step.
-//! 3. [`rate`]: five components for each candidate; maxima are taken over exactly this set.
-//! 4. [`choose`]: the best, without near copies and contradictions.
-//! 5. [`statement`]: their records, a newer value of a subject before the older ones.
+//! 3. [`rate`]: five components for each candidate, relative to the maxima of this set.
+//! 4. [`choose`]: the best candidates, without near copies and contradictions.
+//! 5. [`statement`]: the records of the results; a newer value of a subject comes before older ones.
 //!
-//! A recall depends only on what its viewer sees: an [`Outlook`] holds the visible scopes and the clock by which the viewer's
-//! blocks age. Scores are float64, cosines and word scores float32. Ties are broken by id.
+//! The result depends only on what its viewer sees: an [`Outlook`] holds the visible scopes and the viewer's clock. Scores are
+//! float64, cosines and word scores float32. Ties are broken by id.
 //!
 //! A file uses only files above it in this list.
 

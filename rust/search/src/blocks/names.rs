@@ -1,11 +1,11 @@
-//! Gives each name a number, and finds either by the other.
+//! Numbers for names, found in both directions.
 
 use std::hash::BuildHasher;
 
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 
-/// Names, each once, numbered in the order in which they came.
+/// Distinct names, numbered in the order in which they were added.
 #[derive(Clone, Debug, Default)]
 pub struct NumberedNames {
     names: Vec<Box<str>>,
@@ -14,12 +14,12 @@ pub struct NumberedNames {
 }
 
 impl NumberedNames {
-    /// How many there are.
+    /// The number of names.
     pub fn len(&self) -> usize {
         self.names.len()
     }
 
-    /// The name of a number.
+    /// The name with a number.
     pub fn name(&self, number: u32) -> &str {
         &self.names[number as usize]
     }
@@ -29,7 +29,7 @@ impl NumberedNames {
         (0..).zip(self.names.iter().map(|name| &**name))
     }
 
-    /// The number of a name that is known.
+    /// The number of a name, if it was added.
     pub fn find(&self, name: &str) -> Option<u32> {
         let hash = self.hasher.hash_one(name);
         self.numbers
@@ -37,7 +37,7 @@ impl NumberedNames {
             .copied()
     }
 
-    /// The number of a name, a new one if it is new.
+    /// The number of a name, which is added if it is new.
     pub fn number(&mut self, name: &str) -> u32 {
         if let Some(number) = self.find(name) {
             return number;

@@ -1,8 +1,8 @@
-//! Splits a text into the pieces that may carry information: 5 and 50, mW and MW, Anna and Bob, not and never differ.
+//! Splits a text into the pieces that distinguish statements: words, numbers, quotations and signs.
 
 use unicode_properties::{GeneralCategory, GeneralCategoryGroup, UnicodeGeneralCategory};
 
-/// Longer quotations are not one piece.
+/// A longer quotation is not one piece.
 const QUOTED_LETTERS: usize = 200;
 const SPELLED_OUT: [(&str, &str, &str); 4] = [
     ("can't", "can", "not"),
@@ -18,7 +18,7 @@ const ENDINGS: [(&str, &str); 5] = [
     ("'ll", "will"),
 ];
 
-/// The words, numbers, quotations and signs of a text, without "the" and the last sign.
+/// The pieces of a text, without "the" and a final full stop or exclamation mark.
 pub struct Pieces<'a> {
     rest: &'a str,
     /// The character before the rest.
@@ -107,7 +107,7 @@ fn is_digit(letter: char) -> bool {
     letter.is_ascii_digit() || (!letter.is_ascii() && letter.general_category() == GeneralCategory::DecimalNumber)
 }
 
-/// The length of the quotation that a text begins with. An apostrophe in a word opens or closes none.
+/// The length of the quotation at the start of a text. An apostrophe in a word is no quotation mark.
 fn quotation(text: &str, before: Option<char>) -> Option<usize> {
     let open = text.chars().next()?;
     let ends: &[char] = match open {
@@ -128,7 +128,7 @@ fn quotation(text: &str, before: Option<char>) -> Option<usize> {
     is_one.then(|| open.len_utf8() + inner.len() + close.len_utf8())
 }
 
-/// The length of the number that a text begins with, its sign included.
+/// The length of the number at the start of a text, with its sign.
 fn number(text: &str) -> Option<usize> {
     let digits = text.strip_prefix(['-', '+', '±']).unwrap_or(text);
     if !digits.starts_with(is_digit) {
@@ -140,7 +140,7 @@ fn number(text: &str) -> Option<usize> {
     Some(text.len() - digits.len() + run.trim_end_matches(|letter| !is_digit(letter)).len())
 }
 
-/// The length of the word that a text begins with, with its apostrophes and hyphens.
+/// The length of the word at the start of a text, with its apostrophes and hyphens.
 fn word(text: &str) -> usize {
     let mut rest = text.trim_start_matches(is_word);
     while let Some(more) = rest
@@ -157,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_statement_is_split_into_what_may_carry_information() {
+    fn a_statement_is_split_into_pieces() {
         for (text, pieces) in [
             ("The doctor said: 'Take 5 mg'!", "doctor|said|:|'Take 5 mg'"),
             (

@@ -1,4 +1,4 @@
-//! Scores the candidates of a recall, part by part, and keeps the best.
+//! Scores the candidates of a recall and keeps the best.
 
 use std::cmp::Ordering;
 
@@ -6,14 +6,14 @@ use super::ask::{Ask, Outlook};
 use super::columns::BlockColumns;
 use chronomemory_state::state::Sight;
 
-/// A hub of few links is lifted while it is fresh.
+/// The centrality of a block with few links is raised while it is fresh.
 const FLOOR_BELOW: f64 = 0.10;
 const FRESH_ABOVE: f64 = 0.70;
 const FLOOR_SHARE: f64 = 0.5;
-/// How many hours of wall-clock time count as one active hour where no session was ever used.
+/// Hours of wall-clock time that count as one active hour on a clock without sessions.
 const WALL_HOURS_PER_ACTIVE: f64 = 10.0;
 const MICROS_PER_HOUR: i64 = 3_600_000_000;
-/// How much is known of a block before anything was heard of it.
+/// The strength of the prior of a block's confidence.
 const PRIOR_STRENGTH: f64 = 2.0;
 
 /// A candidate with its score.
@@ -27,14 +27,14 @@ pub struct Rated {
     pub components: [f64; 5],
 }
 
-/// What the candidates of one question have in common.
+/// The parameters and maxima that all candidates of a recall share.
 pub struct Measure<'a> {
     columns: &'a BlockColumns,
     sight: &'a Sight,
-    /// The clock of whoever asks, and what it shows.
+    /// The viewer's clock, and the hours on it.
     clock: Option<u32>,
     hours: f64,
-    /// When it is asked, in microseconds since 1970.
+    /// The time of the query in microseconds since 1970.
     now: i64,
     weights: [f64; 5],
     exploration: f64,
@@ -43,7 +43,7 @@ pub struct Measure<'a> {
 }
 
 impl<'a> Measure<'a> {
-    /// Takes the maxima over the candidates, once.
+    /// Computes the maxima over the candidates.
     pub fn new(
         columns: &'a BlockColumns,
         outlook: &'a Outlook,
@@ -72,13 +72,13 @@ impl<'a> Measure<'a> {
         }
     }
 
-    /// What is seen.
+    /// The visible scopes.
     pub fn sight(&self) -> &'a Sight {
         self.sight
     }
 
-    /// How fresh a block is: 1 when it was just used, never more. On a clock that no session has advanced, its age in whole
-    /// hours of wall-clock time counts instead.
+    /// The freshness of a block, 1 if it was just used. On a clock that no session has advanced, its age in whole hours of
+    /// wall-clock time counts.
     pub fn recency(&self, row: u32) -> f64 {
         let at = row as usize;
         let hours = self
@@ -137,7 +137,7 @@ impl<'a> Measure<'a> {
         }
     }
 
-    /// The deviation of the Beta distribution that a confidence stands for.
+    /// The standard deviation of the Beta distribution of a block's confidence.
     fn uncertainty(&self, at: usize) -> f64 {
         let strength = PRIOR_STRENGTH + self.columns.evidence[at];
         let confidence = self.columns.confidence[at];
@@ -147,7 +147,7 @@ impl<'a> Measure<'a> {
     }
 }
 
-/// How strongly a block is linked with what is seen: known for who sees everything, and summed up for others.
+/// The degree of a block: precomputed for a viewer who sees all scopes.
 fn degree(columns: &BlockColumns, sight: &Sight, row: u32) -> f64 {
     if sight.is_all() {
         columns.degree[row as usize]
@@ -169,7 +169,7 @@ fn without_similarity(weights: [f64; 5]) -> [f64; 5] {
     ]
 }
 
-/// The better one first; ties by id.
+/// Orders by score, the greatest first; ties by id.
 pub fn better_first(columns: &BlockColumns, one: &Rated, other: &Rated) -> Ordering {
     other
         .score
@@ -177,7 +177,7 @@ pub fn better_first(columns: &BlockColumns, one: &Rated, other: &Rated) -> Order
         .then_with(|| columns.by_id(one.row, other.row))
 }
 
-/// Keeps so many of the best, in no order.
+/// Keeps the best `number`, in no order.
 pub fn keep_best(columns: &BlockColumns, rated: &mut Vec<Rated>, number: usize) {
     if (1..rated.len()).contains(&number) {
         rated.select_nth_unstable_by(number - 1, |one, other| better_first(columns, one, other));

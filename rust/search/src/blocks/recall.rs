@@ -1,7 +1,7 @@
-//! Runs a recall from the question to the answer: filter, gather, rate and choose.
+//! Runs a recall: filter, gather, rate and choose.
 
 use super::ask::{Ask, BlockAnswer, FoundBlock, Outlook};
-use super::choose::{Pool, settle};
+use super::choose::{Pool, fill_places};
 use super::columns::BlockColumns;
 use super::filter::{BlockFilter, guaranteed};
 use super::gather::{Evidence, Gathered, gather};
@@ -10,13 +10,13 @@ use super::wording::Wording;
 use chronolog::error::Result;
 use chronolog::ordered::in_order;
 
-/// How many of the best are looked at for each result.
+/// Rated candidates kept for each result.
 const POOL_PER_RESULT: usize = 2;
-/// So many candidates are scored at a time; a thread is worth starting for no fewer.
+/// Candidates scored at a time; fewer are not worth a thread.
 const ROWS_PER_PIECE: usize = 50_000;
 
 impl BlockColumns {
-    /// Answers a question on some threads.
+    /// Finds the best blocks, on up to `threads` threads.
     ///
     /// # Errors
     /// `Io`, if vectors cannot be read.
@@ -66,7 +66,7 @@ impl BlockColumns {
         }
         always.sort_unstable_by(|one, other| better_first(self, one, other));
         let order = pool.unlike(self, evidence.vectors, &always);
-        let shown = settle(self, &measure, always, order, ask.k);
+        let shown = fill_places(self, &measure, always, order, ask.k);
         let name = |row: u32| self.ids.name(row).to_owned();
         answer.suppressed = shown.suppressed.iter().map(|&row| name(row)).collect();
         answer.clashes = shown
@@ -80,8 +80,7 @@ impl BlockColumns {
         Ok(answer)
     }
 
-    /// Scores all candidates, on several threads if there are many: those that are always shown, and the best others, the best
-    /// first.
+    /// Scores all candidates: returns the guaranteed ones of a frame, and the best others in order.
     fn rate_all(
         &self,
         ask: &Ask,
@@ -121,7 +120,7 @@ impl BlockColumns {
         (always, best)
     }
 
-    /// Without a query every block that passes is a candidate, beside what is guaranteed.
+    /// The candidates without a query: every block that passes, and the guaranteed ones.
     fn everything(&self, filter: &BlockFilter<'_>, sure: &[u32]) -> Gathered<'static> {
         let mut rows = filter.rows();
         if !sure.is_empty() {

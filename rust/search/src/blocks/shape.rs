@@ -1,14 +1,14 @@
 //! Checks that a record of the blocks face has the form in which the face writes it.
 //!
-//! A kind is only a word that any record may carry: what belongs to the face has its kind for the prefix of its id, and
-//! the fields that its verbs rely on. A record that has not is one that another tool wrote, or an import before there
-//! was a door: it is refused where it comes in, and where it is already, it is left out of every answer and told of.
+//! Any record may have any kind; a record of the face has its kind as the prefix of its id and the fields that the methods of
+//! the face need. Other records with such an id were written by other tools. They are refused by imports, left out of every
+//! answer and reported.
 
 use super::fields::{number, plain, quoted};
 use chronolog::event::stamp;
 use chronolog::json::members;
 
-/// What a field must hold.
+/// The form of a field.
 #[derive(Clone, Copy)]
 enum Form {
     /// A text.
@@ -27,16 +27,16 @@ enum Form {
     Names,
 }
 
-/// A field, what it must hold, and whether it must be there.
+/// The name of a field, its form, and whether it is required.
 type Field = (&'static str, Form, bool);
 
-/// One kind of this face.
+/// A kind of record of this face.
 struct Kind {
     word: &'static str,
-    /// The statuses it may have; a tombstone is nobody's business any more.
+    /// The allowed statuses beside "tombstone".
     statuses: &'static [&'static str],
     fields: &'static [Field],
-    /// The fields that name its two ends, if it joins two blocks.
+    /// The fields with the ids of its two ends, if it links blocks.
     ends: Option<(&'static str, &'static str)>,
 }
 
@@ -131,7 +131,7 @@ const KINDS: [Kind; 6] = [
     },
 ];
 
-/// Why a record is not one of this face.
+/// The reason why a record does not have the form of this face.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockMisfit {
     /// The field.
@@ -140,7 +140,7 @@ pub struct BlockMisfit {
     pub reason: String,
 }
 
-/// The outer fields of a record, as they are written.
+/// The outer fields of a record, with their escapes.
 #[derive(Default)]
 pub(super) struct Head<'a> {
     pub(super) id: &'a [u8],
@@ -148,8 +148,8 @@ pub(super) struct Head<'a> {
     pub(super) status: &'a [u8],
     pub(super) data: &'a [u8],
     pub(super) confidence: Option<f64>,
-    /// The same as it is written, whatever it is.
-    sureness: Option<&'a [u8]>,
+    /// The value of `confidence`, valid or not.
+    raw_confidence: Option<&'a [u8]>,
 }
 
 impl<'a> Head<'a> {
@@ -159,7 +159,7 @@ impl<'a> Head<'a> {
             match key {
                 b"confidence" => {
                     head.confidence = number(value);
-                    head.sureness = Some(value);
+                    head.raw_confidence = Some(value);
                 }
                 b"data" => head.data = value,
                 b"id" => head.id = quoted(value).unwrap_or_default(),
@@ -171,15 +171,15 @@ impl<'a> Head<'a> {
         head
     }
 
-    /// The prefix of the id, and what follows.
-    pub(super) fn place(&self) -> Option<(&'a [u8], &'a [u8])> {
+    /// The prefix of the id, and the rest after the colon.
+    pub(super) fn split_id(&self) -> Option<(&'a [u8], &'a [u8])> {
         let colon = memchr::memchr(b':', self.id)?;
         Some((&self.id[..colon], &self.id[colon + 1..]))
     }
 
-    /// Why this is no record of the face; `None` if it is one, or if its id belongs to somebody else.
+    /// Why the record does not have the form of this face; `None` if it has, or if its id has another prefix.
     pub(super) fn misfit(&self) -> Option<BlockMisfit> {
-        let (prefix, rest) = self.place()?;
+        let (prefix, rest) = self.split_id()?;
         let kind = KINDS.iter().find(|kind| kind.word.as_bytes() == prefix)?;
         if self.status == b"tombstone" {
             return None;
@@ -199,13 +199,13 @@ impl<'a> Head<'a> {
         if !kind.statuses.iter().any(|known| known.as_bytes() == self.status) {
             return wrong("status", format!("it must be {}", kind.statuses.join(" or ")));
         }
-        if let Some(reason) = self.sureness.and_then(|value| Form::Share.refuses(value)) {
+        if let Some(reason) = self.raw_confidence.and_then(|value| Form::Share.refuses(value)) {
             return wrong("confidence", reason);
         }
-        // Which field is wrong is looked for only if one is: each look goes over all of them.
+        // Each lookup scans all fields, so the wrong one is searched only if there is one.
         let doubted = if self.holds(kind.fields) { &[] } else { kind.fields };
         for (name, form, required) in doubted {
-            let reason = match self.part(name) {
+            let reason = match self.field(name) {
                 Some(value) => form.refuses(value),
                 None => required.then(|| "it is missing".to_owned()),
             };
@@ -214,7 +214,7 @@ impl<'a> Head<'a> {
             }
         }
         let (one, other) = kind.ends?;
-        let text = |name: &str| self.part(name).and_then(quoted).map(plain).unwrap_or_default();
+        let text = |name: &str| self.field(name).and_then(quoted).map(plain).unwrap_or_default();
         let (first, second) = (text(one), text(other));
         if first >= second {
             return wrong(one, format!("{first:?} must sort before {second:?}"));
@@ -225,7 +225,7 @@ impl<'a> Head<'a> {
         None
     }
 
-    /// Whether all fields are there that must be, and hold what they must: one walk over what a record says.
+    /// Whether all required fields exist and all fields have their form, in one pass.
     fn holds(&self, fields: &[Field]) -> bool {
         let mut missing = fields.iter().filter(|(.., required)| *required).count();
         for (key, value) in members(self.data) {
@@ -239,15 +239,15 @@ impl<'a> Head<'a> {
         missing == 0
     }
 
-    pub(super) fn part(&self, name: &str) -> Option<&'a [u8]> {
+    pub(super) fn field(&self, name: &str) -> Option<&'a [u8]> {
         members(self.data)
             .find(|(key, _)| *key == name.as_bytes())
             .map(|(_, value)| value)
     }
 
-    /// The two ends that the id of a link or a contradiction names.
+    /// The ids of the two ends in the id of a link or contradiction.
     pub(super) fn ends(&self) -> Option<(String, String)> {
-        let (_, rest) = self.place()?;
+        let (_, rest) = self.split_id()?;
         let colon = memchr::memchr(b':', rest)?;
         let end = |part: &[u8]| plain(part).replace("%3A", ":").replace("%25", "%");
         Some((end(&rest[..colon]), end(&rest[colon + 1..])))
@@ -260,7 +260,7 @@ pub fn link_key(one: &str, other: &str) -> String {
     format!("bedge:{}:{}", escaped(first), escaped(second))
 }
 
-/// An id as it stands in the id of a pair.
+/// An id, escaped for the id of a pair.
 fn escaped(id: &str) -> String {
     id.replace('%', "%25").replace(':', "%3A")
 }
@@ -307,15 +307,15 @@ fn is_moment(text: &[u8]) -> bool {
     has_offset && stamp::read(text).is_some()
 }
 
-/// Why a canonical record is not what this face would have written; `None` if it is, or if its id is no affair of the face.
+/// Why a canonical record does not have the form of this face; `None` if it has, or if its id has another prefix.
 pub fn misfit(record: &[u8]) -> Option<BlockMisfit> {
     Head::of(record).misfit()
 }
 
-/// Whether a canonical record is one of this face and of a kind.
+/// Whether a canonical record has this kind and the form of this face.
 pub fn is_one_of(kind: &str, record: &[u8]) -> bool {
     let head = Head::of(record);
-    head.place().is_some_and(|(prefix, _)| prefix == kind.as_bytes())
+    head.split_id().is_some_and(|(prefix, _)| prefix == kind.as_bytes())
         && head.kind == kind.as_bytes()
         && head.misfit().is_none()
 }
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn what_belongs_to_nobody_or_to_others_is_left_alone() {
+    fn records_with_other_prefixes_and_tombstones_are_not_checked() {
         assert_eq!(why(r#"{"id":"x","kind":"block","status":"inbox"}"#), None);
         assert_eq!(why(r#"{"id":"page:x","kind":"page","status":"odd"}"#), None);
         assert_eq!(why(r#"{"id":"block:x","status":"tombstone"}"#), None);
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_has_what_its_verbs_rely_on() {
+    fn a_block_has_the_fields_that_methods_need() {
         let block = |data: &str| format!(r#"{{"data":{{{data}}},"id":"block:a","kind":"block","status":"active"}}"#);
         let whole = r#""category":"c","content":"x","created_at":"t","source":"s""#;
         assert_eq!(why(&block(whole)), None);
@@ -361,8 +361,8 @@ mod tests {
             ("1e30", Some("confidence")),
             ("\"nan\"", Some("confidence")),
         ] {
-            let told = block(whole).replacen('{', &format!(r#"{{"confidence":{sureness},"#), 1);
-            assert_eq!(why(&told).map(|(field, _)| field).as_deref(), wrong);
+            let record = block(whole).replacen('{', &format!(r#"{{"confidence":{sureness},"#), 1);
+            assert_eq!(why(&record).map(|(field, _)| field).as_deref(), wrong);
         }
     }
 

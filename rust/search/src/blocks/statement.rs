@@ -1,4 +1,4 @@
-//! Looks up the records of what a recall found, and puts a newer value of a subject before the older ones.
+//! Looks up the records of results, and puts a newer value of a subject before older ones.
 
 use super::ask::{Ask, BlockAnswer, FoundBlock};
 use super::fields::{block_key, plain, quoted};
@@ -11,18 +11,18 @@ use chronolog::scope::Viewer;
 
 use chronomemory_state::state::{Dated, State, spelled};
 
-/// Statements of one subject begin with at least so many equal pieces, and with so large a share of the longer one.
+/// Statements of one subject have at least this number of equal first pieces, and at least this share of the longer one.
 const SAME_START: usize = 2;
 const START_SHARE: f64 = 1.0 / 3.0;
-/// Longer texts state more than one thing.
+/// Longer texts are not one statement.
 const STATEMENT_LETTERS: usize = 300;
 /// Longer texts are not compared with the query.
 const LONGEST_TEXT: usize = 1000;
-/// A newer value takes the place of an older one if it is at least this share as similar to the query.
+/// The least similarity of a newer value, relative to the older one that it replaces.
 const AS_SIMILAR: f64 = 0.8;
 
 impl BlockAnswer {
-    /// Looks up the records of what was found, leaves out what has none any more, and puts the newest values first.
+    /// Looks up the records of the results, removes results without a valid record, and puts newer values first.
     pub fn look_up(&mut self, state: &State, ask: &Ask) {
         let further = std::mem::take(&mut self.further);
         if let Some(query) = ask.newest_for() {
@@ -42,7 +42,7 @@ impl BlockAnswer {
 }
 
 impl FoundBlock {
-    /// Looks its record up; whether it is there, and one that this face would have written.
+    /// Looks up the record; returns whether it exists and has the form of this face.
     fn look_up(&mut self, state: &State, viewer: &Viewer) -> bool {
         let id = block_key(&self.id);
         let Some(known) = state.dated(viewer, &id) else {
@@ -56,13 +56,13 @@ impl FoundBlock {
     }
 }
 
-/// What a found block states.
+/// The statement of a result.
 struct Statement {
     block: FoundBlock,
-    /// The pieces of its content by numbers, which are compared sooner than texts; of a long one the first.
+    /// The numbers of the pieces of its content; only the first of a long one.
     pieces: Vec<u32>,
     letters: usize,
-    /// When it happened, was stated again, or was learned.
+    /// The time that it states, was stated again, or was learned.
     time: Option<i64>,
     speaker: Option<Vec<u8>>,
 }
@@ -97,12 +97,12 @@ impl Statement {
         }
     }
 
-    /// The first pieces: statements with others do not have the same subject.
+    /// The first pieces; statements of one subject have the same.
     fn start(&self) -> &[u32] {
         &self.pieces[..self.pieces.len().min(SAME_START)]
     }
 
-    /// Whether this is a newer value of what another one states; not if the query names the old value.
+    /// Whether this is a newer value of the same subject; false if the query names the old value.
     fn is_newer_than(&self, old: &Self, asked: &[u32]) -> bool {
         if self.time.is_none() || old.time.is_none() || self.time <= old.time || self.speaker != old.speaker {
             return false;
@@ -122,8 +122,8 @@ impl Statement {
     }
 }
 
-/// Puts a newer value of a subject before the older ones, and blocks that state just a short query before all others that are
-/// not guaranteed. Both may be among those behind the first `places`, which are the results.
+/// Puts a newer value of a subject before older ones, and blocks whose content equals a short query before all others that are
+/// not guaranteed. Both may come from the candidates after the first `places`.
 fn newest_first(mut blocks: Vec<Statement>, places: usize, asked: &[u32], is_short: bool) -> Vec<FoundBlock> {
     let places = places.min(blocks.len());
     for at in 0..places {
@@ -144,7 +144,7 @@ fn newest_first(mut blocks: Vec<Statement>, places: usize, asked: &[u32], is_sho
     blocks.into_iter().map(|one| one.block).collect()
 }
 
-/// The place of the newest value of the subject of a block, which may be its own.
+/// The place of the newest value of a block's subject, possibly the block itself.
 fn newest_of(blocks: &[Statement], at: usize, asked: &[u32]) -> usize {
     let old = &blocks[at];
     let mut newest = at;

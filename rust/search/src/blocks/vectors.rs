@@ -1,4 +1,4 @@
-//! The vectors of blocks, as a recall reads them: by the slots in which the state keeps the blocks.
+//! The vectors of blocks, by the slots of their records.
 
 use roaring::RoaringBitmap;
 
@@ -7,7 +7,7 @@ use crate::vector::Cpu;
 use crate::vector::score::Scorer;
 use chronolog::error::Result;
 
-/// Limits of a search for the blocks nearest to a vector.
+/// The limits of a search for the blocks nearest to a vector.
 #[derive(Clone, Copy, Debug)]
 pub struct BlockReach {
     /// The greatest number of results.
@@ -21,7 +21,7 @@ pub trait BlockVectors {
     /// The vector of the record in a slot, if it has one that passed its check.
     fn vector(&self, slot: u32) -> Option<&[f32]>;
 
-    /// The `number` nearest of the records in these slots, with their cosines, and all that equal the last of them.
+    /// The `number` nearest records in these slots with their cosines, and all with the same cosine as the last.
     ///
     /// # Errors
     /// `Argument` for a query of another dimension or that is not finite, `Io`.

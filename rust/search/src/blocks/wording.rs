@@ -4,19 +4,19 @@ use super::columns::BlockColumns;
 use super::filter::BlockFilter;
 use crate::text::TextQuestion;
 
-/// The words of a query, if there are any. Scores are single precision, as cosines are: what differs by less is alike.
+/// The words of a query, if there are any. Scores have single precision, as cosines have.
 pub struct Wording<'a> {
     columns: &'a BlockColumns,
     question: Option<&'a TextQuestion<'a>>,
 }
 
 impl<'a> Wording<'a> {
-    /// Words made ready for an index of the state that the columns follow.
+    /// `question` must be of the state that the columns follow.
     pub fn new(columns: &'a BlockColumns, question: Option<&'a TextQuestion<'a>>) -> Self {
         Self { columns, question }
     }
 
-    /// The blocks that match best among those that pass, the best first; ties by id.
+    /// The best matches among the rows that pass, the best first; ties by id.
     pub fn best(&self, number: usize, filter: &BlockFilter<'_>) -> Vec<(u32, f64)> {
         let columns = self.columns;
         let found = self.question.map(|question| {
@@ -31,24 +31,24 @@ impl<'a> Wording<'a> {
         found.map(|(row, score)| (row, f64::from(score))).collect()
     }
 
-    /// How well a block matches.
+    /// The text score of a block.
     pub fn of(&self, row: u32) -> f64 {
         let found = self.question.zip(self.columns.slot_of(row));
         f64::from(found.map_or(0.0, |(question, slot)| question.score_in(slot) as f32))
     }
 
-    /// The share of the query's words that a block has, each by its weight.
+    /// The weighted share of the query's words that a block contains.
     pub fn coverage(&self, row: u32) -> f64 {
         let found = self.question.zip(self.columns.slot_of(row));
         found.map_or(0.0, |(question, slot)| question.coverage_in(slot))
     }
 
-    /// What the words are worth.
+    /// The weights of the words.
     pub fn weights(&self) -> Vec<f64> {
         self.question.map_or_else(Vec::new, TextQuestion::weights)
     }
 
-    /// The places of the words that a block has.
+    /// The places of the query's words that a block contains.
     pub fn words_of(&self, row: u32) -> Vec<usize> {
         let found = self.question.zip(self.columns.slot_of(row));
         found.map_or_else(Vec::new, |(question, slot)| question.words_in(slot))

@@ -1,20 +1,19 @@
-//! Joins a text score, a cosine and a score of tokens into one score.
+//! Fuses a text score, a cosine and a token score into one score.
 //!
-//! Each is first brought to a share of what the question can reach: a text score has a natural zero; a cosine has not,
-//! so it begins at the worst of its pool, and shifting or stretching all cosines changes nothing. Why these weights:
-//! docs/decisions/ranking.md.
+//! Each is first scaled to 0 to 1. A text score has a natural zero. A cosine has none: its scale begins at the lowest of its
+//! pool, so that shifting or stretching all cosines changes nothing. Reasons for the weights: docs/decisions/ranking.md.
 
-/// How many records each side puts forward; more if more are asked for.
+/// Candidates taken from each source; more if more results are requested.
 pub const POOL_RECORDS: usize = 100;
-/// Text weighs more than the vector by three fifths.
+/// Weights without tokens.
 const TEXT_WEIGHT: f64 = 2.0;
 const VECTOR_WEIGHT: f64 = 1.25;
-/// What the three weigh where tokens are asked too: they tell more apart than both others.
+/// Weights with tokens, which distinguish more than both others.
 const TEXT_BESIDE: f64 = 1.0;
 const VECTOR_BESIDE: f64 = 0.5;
 const TOKEN_WEIGHT: f64 = 3.0;
 
-/// What scores mean for one question.
+/// The ranges of the scores of one query.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Scale {
     /// The highest text score.
@@ -23,25 +22,25 @@ pub struct Scale {
     pub cosine_max: f64,
     /// The lowest cosine among the best [`POOL_RECORDS`].
     pub cosine_floor: f64,
-    /// The highest score of tokens, and the lowest among the best [`POOL_RECORDS`].
+    /// The highest token score.
     pub token_max: f64,
-    /// See `token_max`.
+    /// The lowest token score among the best [`POOL_RECORDS`].
     pub token_floor: f64,
 }
 
-/// The share of each score of a record in what the question can reach; none of what was not asked.
+/// The scores of a record scaled to 0 to 1; `None` for a source that was not used.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Shares {
-    /// Of the text score.
+    /// The text score.
     pub text: Option<f64>,
-    /// Of the cosine.
+    /// The cosine.
     pub vector: Option<f64>,
-    /// Of the score of tokens.
+    /// The token score.
     pub tokens: Option<f64>,
 }
 
 impl Shares {
-    /// One score from those that were asked, 0 to 1.
+    /// The weighted mean of the sources used.
     pub fn fused(&self) -> f64 {
         let weights = match self.tokens {
             None => [TEXT_WEIGHT, VECTOR_WEIGHT, 0.0],
@@ -59,7 +58,7 @@ impl Shares {
 }
 
 impl Scale {
-    /// The scale of a question, from the best records by words, by vector and by tokens, each list the best first.
+    /// The ranges of lists of records by words, by vector and by tokens, each with the best first.
     pub fn of(by_text: &[(u32, f64)], by_vector: &[(u32, f64)], by_tokens: &[(u32, f64)]) -> Self {
         let highest = |best: &[(u32, f64)]| best.first().map_or(0.0, |one| one.1);
         let lowest = |best: &[(u32, f64)]| best.iter().take(POOL_RECORDS).next_back().map_or(0.0, |one| one.1);
@@ -72,8 +71,7 @@ impl Scale {
         }
     }
 
-    /// The shares of the scores that were asked, 0 to 1; a record may lack a cosine, or codes. What points away from the
-    /// question has no share.
+    /// Scales the scores of a record, which may lack a cosine or token codes. A negative cosine scales to 0.
     pub fn shares(&self, text: Option<f64>, cosine: Option<Option<f64>>, tokens: Option<Option<f64>>) -> Shares {
         let text_share = |text: f64| match self.text_max > 0.0 {
             true => (text / self.text_max).clamp(0.0, 1.0),

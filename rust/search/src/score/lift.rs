@@ -1,81 +1,81 @@
-//! Lifts the score of a hit by what surrounds it.
+//! Lifts the score of a candidate by its context.
 //!
-//! A candidate is lifted by the best score one and two steps away, by the best others of its group, and if it happened
-//! when the question says or was said by whom it names. A record that nothing surrounds keeps its score. Why these
-//! numbers: docs/decisions/ranking.md, and for tokens docs/decisions/token-codes.md.
+//! A candidate gains from the best score one and two links away, from the best others of its group, and if the query names
+//! its time or its speaker. A record without context keeps its score. Reasons for the numbers: docs/decisions/ranking.md, and
+//! for tokens docs/decisions/token-codes.md.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
 
-/// How much is added of the best score one step away, and two.
+/// Shares of the best score one link away, and two, that are added.
 const LINK_LIFT: f64 = 0.3;
 const SECOND_LIFT: f64 = 0.2;
-/// How much is added of what the best others of a group have on average, and how many of them count.
+/// The share of the mean of the best others of a group that is added, and how many of them count.
 const GROUP_LIFT: f64 = 0.6;
 const BEST_OTHERS: usize = 3;
-/// Where tokens are asked: how much is added of the best score of a group, and of the best score of all, by how much of the question
-/// the words of the group say.
+/// With tokens: the share of the best score of a group, and of the best score of all times the share of the query's words that
+/// the group contains.
 const GROUP_BEST_LIFT: f64 = 0.4;
 const GROUP_WORDS_LIFT: f64 = 0.2;
-/// How much is added of the best score of all to what happened when the question says, and to what is said by whom it names.
+/// Shares of the best score of all that are added for a time and for a speaker that the query names.
 const TIME_LIFT: f64 = 0.7;
 const SPEAKER_LIFT: f64 = 0.15;
 
-/// What surrounds candidates, which go by their places.
+/// The context of candidates, which are given by their places.
 #[derive(Debug, Default)]
 pub struct Ties {
     /// Pairs of candidates that are linked.
     pub links: Vec<(usize, usize)>,
     /// The group of each that is in one.
     pub groups: Vec<(usize, u32)>,
-    /// How close each is to a time that the question names, 0 to 1; nobody else is.
+    /// The closeness, 0 to 1, of candidates to a time that the query names.
     pub times: Vec<(usize, f64)>,
-    /// Those that are said by the one whom the question names.
+    /// Candidates whose speaker the query names.
     pub speakers: Vec<usize>,
-    /// The words of the question, if its tokens are asked too: then a group counts by its best and by these.
+    /// The words of the query, if tokens are used: a group then counts by its best score and by these.
     pub words: Option<GroupWords>,
 }
 
 impl Ties {
-    /// Whether nothing surrounds anybody.
+    /// Whether no candidate has any context.
     pub fn is_empty(&self) -> bool {
         let named = self.times.is_empty() && self.speakers.is_empty();
         named && self.links.is_empty() && self.groups.is_empty() && self.words.is_none()
     }
 }
 
-/// Which words of a question candidates have.
+/// The words of the query that candidates contain.
 #[derive(Debug, Default)]
 pub struct GroupWords {
-    /// What each word is worth.
+    /// The weight of each word.
     weights: Vec<f64>,
-    /// Candidates with the places of their words, in order.
-    had: Vec<(usize, usize)>,
+    /// Sorted pairs of a candidate and a word that it contains.
+    found: Vec<(usize, usize)>,
 }
 
-/// What a candidate owes to what surrounds it.
+/// What a candidate gains from its context.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Lift {
-    /// What the best linked candidate adds, and which one that is.
+    /// The gain from the best linked candidate.
     pub linked: f64,
-    /// See `linked`.
+    /// That candidate.
     pub by_link: Option<usize>,
-    /// What the best candidate two steps away adds, and which one that is.
+    /// The gain from the best candidate two links away.
     pub second: f64,
-    /// See `second`.
+    /// That candidate.
     pub by_second: Option<usize>,
-    /// What the others of its group add, and which of them is the best.
+    /// The gain from the others of its group.
     pub grouped: f64,
-    /// See `grouped`.
+    /// The best of them.
     pub by_group: Option<usize>,
-    /// What is added because it happened when the question says.
+    /// The gain because the query names its time.
     pub timed: f64,
-    /// What is added because the question names who says it.
+    /// The gain because the query names its speaker.
     pub spoken: f64,
 }
 
 impl Lift {
-    /// All that is added.
+    /// The sum of all gains.
     pub fn sum(&self) -> f64 {
         self.linked + self.second + self.grouped + self.timed + self.spoken
     }
@@ -96,7 +96,7 @@ pub fn lifted(scores: &[f64], ties: &Ties) -> Vec<Lift> {
     lifts
 }
 
-/// The better first; of equals the one that came first.
+/// Orders by score, the greatest first; ties by place.
 fn better(scores: &[f64], one: usize, other: usize) -> Ordering {
     scores[other].total_cmp(&scores[one]).then(one.cmp(&other))
 }
@@ -117,7 +117,7 @@ fn by_links(scores: &[f64], links: &[(usize, usize)], lifts: &mut [Lift]) {
         if let Some(&best) = near[at].first().filter(|&&best| scores[best] > 0.0) {
             (lift.linked, lift.by_link) = (LINK_LIFT * scores[best], Some(best));
         }
-        // A way that leads back, or to somebody who is linked anyway, leads nowhere new.
+        // Two links away, and neither the candidate itself nor directly linked.
         let is_new = |other: &&usize| **other != at && !near[at].contains(other);
         let beyond = near[at].iter().filter_map(|&next| near[next].iter().find(is_new));
         let second = beyond.copied().min_by(|&one, &other| better(scores, one, other));
@@ -133,14 +133,14 @@ fn by_groups(scores: &[f64], ties: &Ties, best: f64, lifts: &mut [Lift]) {
         groups.entry(group).or_default().push(at);
     }
     for mut members in groups.into_values() {
-        // A group that is all there is tells nothing apart.
+        // A larger group distinguishes less; one that contains all candidates nothing.
         let share = 1.0 - members.len() as f64 / scores.len() as f64;
         if share <= 0.0 || members.len() < 2 {
             continue;
         }
         members.sort_unstable_by(|&one, &other| better(scores, one, other));
         if let Some(words) = &ties.words {
-            let lift = GROUP_BEST_LIFT * scores[members[0]].max(0.0) + GROUP_WORDS_LIFT * best * words.part(&members);
+            let lift = GROUP_BEST_LIFT * scores[members[0]].max(0.0) + GROUP_WORDS_LIFT * best * words.share(&members);
             for &at in members.iter().filter(|_| lift > 0.0) {
                 lifts[at].grouped = share * lift;
                 lifts[at].by_group = members.iter().copied().find(|&other| other != at);
@@ -159,31 +159,31 @@ fn by_groups(scores: &[f64], ties: &Ties, best: f64, lifts: &mut [Lift]) {
 }
 
 impl GroupWords {
-    /// What the words of a question are worth, and the places of those that each candidate has, in their order.
-    pub fn of(weights: Vec<f64>, had: impl Iterator<Item = Vec<usize>>) -> Self {
-        let had = had
+    /// The weights of the words, and the sorted places of the words that each candidate contains.
+    pub fn of(weights: Vec<f64>, found: impl Iterator<Item = Vec<usize>>) -> Self {
+        let found = found
             .enumerate()
             .flat_map(|(at, words)| words.into_iter().map(move |word| (at, word)));
         Self {
             weights,
-            had: had.collect(),
+            found: found.collect(),
         }
     }
 
-    /// How much of the question stands in one of these, 0 to 1, by what its words are worth.
-    fn part(&self, members: &[usize]) -> f64 {
+    /// The weighted share, 0 to 1, of the query's words that one of these candidates contains.
+    fn share(&self, members: &[usize]) -> f64 {
         let mut found = vec![false; self.weights.len()];
         for &member in members {
-            let first = self.had.partition_point(|(at, _)| *at < member);
-            let its = self.had[first..].iter().take_while(|(at, _)| *at == member);
+            let first = self.found.partition_point(|(at, _)| *at < member);
+            let its = self.found[first..].iter().take_while(|(at, _)| *at == member);
             its.for_each(|(_, word)| found[*word] = true);
         }
-        let (mut said, mut all) = (0.0, 0.0);
+        let (mut contained, mut all) = (0.0, 0.0);
         for (weight, found) in self.weights.iter().zip(found) {
             all += weight;
-            said += if found { *weight } else { 0.0 };
+            contained += if found { *weight } else { 0.0 };
         }
-        if all > 0.0 { said / all } else { 0.0 }
+        if all > 0.0 { contained / all } else { 0.0 }
     }
 }
 
@@ -204,14 +204,14 @@ mod tests {
         let lifts = lifted(&[1.0, 0.5, 0.0, 0.25], &ties);
         assert_eq!((lifts[2].by_link, lifts[2].by_second), (Some(0), None));
         assert!(is(lifts[2].linked, LINK_LIFT));
-        // What is linked with nothing that was found is not lifted by it, but by what lies behind it.
+        // A linked candidate without a score lifts nothing, but candidates beyond it do.
         assert_eq!((lifts[0].by_link, lifts[0].by_second), (None, Some(1)));
         assert!(is(lifts[0].second, SECOND_LIFT / 2.0));
         assert_eq!((lifts[1].by_second, lifts[3].by_second), (Some(0), Some(0)));
     }
 
     #[test]
-    fn three_that_know_each_other_lift_each_other_once() {
+    fn three_linked_candidates_lift_each_other_once() {
         let ties = Ties {
             links: vec![(0, 1), (1, 2), (2, 0)],
             ..Ties::default()
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn the_others_of_a_group_speak_for_each() {
+    fn the_best_others_of_a_group_lift_each_member() {
         let scores = [1.0, 0.6, 0.3, 0.2, 0.1, 0.9, 0.0, 0.0, 0.0, 0.0];
         let ties = Ties {
             groups: vec![(0, 7), (1, 7), (2, 7), (3, 7), (4, 7), (5, 8)],
@@ -232,9 +232,9 @@ mod tests {
         let share = GROUP_LIFT / 2.0 / 3.0;
         assert!(is(lifts[0].grouped, share * (0.6 + 0.3 + 0.2)) && lifts[0].by_group == Some(1));
         assert!(is(lifts[4].grouped, share * (1.0 + 0.6 + 0.3)) && lifts[4].by_group == Some(0));
-        // Who is alone in a group, or in none, keeps what it has.
+        // A candidate alone in its group, or without one, keeps its score.
         assert_eq!((lifts[5], lifts[6]), (Lift::default(), Lift::default()));
-        // A group that is all there is tells nothing apart.
+        // A group that contains all candidates lifts none.
         let all = Ties {
             groups: vec![(0, 1), (1, 1)],
             ..Ties::default()
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn times_and_speakers_count_by_the_best_of_all() {
+    fn times_and_speakers_gain_from_the_best_score() {
         let ties = Ties {
             times: vec![(1, 0.5)],
             speakers: vec![0, 1],

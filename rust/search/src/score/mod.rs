@@ -1,4 +1,4 @@
-//! Joins scores of different kinds into one.
+//! Fusion of scores, shared by searches and recalls.
 
 mod fusion;
 mod lift;
