@@ -6,8 +6,6 @@ import importlib
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from chronomemory import interrupts as interrupts  # first: what follows takes a moment
-
 if TYPE_CHECKING:
     from chronomemory import metrics, query
     from chronomemory._core import __version__

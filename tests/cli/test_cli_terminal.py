@@ -193,46 +193,6 @@ def _interruptible() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-@pytest.mark.parametrize("how", ["module", "script"])
-def test_an_interrupt_is_quiet_from_the_first_moment(tmp_path: Path, how: str) -> None:
-    script = Path(sys.executable).with_name("chronomemory")
-    if how == "script" and not script.exists():
-        pytest.skip("the command is not installed here")
-    command = [str(script)] if how == "script" else [sys.executable, "-X", "importtime", "-m", "chronomemory"]
-    heard = 0
-    for number in range(6):
-        process = subprocess.Popen(
-            [*command, "ingest", "-"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            cwd=tmp_path,
-            # Whoever runs the tests in the background of a shell has them ignore interrupts.
-            preexec_fn=_interruptible,
-        )
-        if how == "module":
-            # The package is being imported once something below it was: no sooner can it hear.
-            assert process.stderr is not None
-            while b"chronomemory.interrupts" not in process.stderr.readline():
-                pass
-            time.sleep(0.05 * number)
-        else:
-            time.sleep(0.15 + 0.06 * number)
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate()
-        if how == "script" and process.returncode == -signal.SIGINT:
-            continue  # before the interpreter had come to us
-        if how == "script" and b"chronomemory" not in err and b"Traceback" in err:
-            continue
-        heard += 1
-        # An interrupt inside of code that a library makes from text ends the interpreter by the signal
-        # itself, however it was caught (CPython keeps a mark of it): a shell says 130 of both.
-        assert process.returncode in (130, -signal.SIGINT), err.decode()
-        assert b"Traceback" not in err
-        assert out == b""
-    assert heard
-
-
 def test_an_interrupted_load_says_what_was_kept(tmp_path: Path) -> None:
     process = subprocess.Popen(
         [sys.executable, "-c", _INTERRUPTED_LOAD, "ingest", "rows.ndjson"],

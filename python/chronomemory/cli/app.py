@@ -14,9 +14,10 @@ from typer import Argument, Option
 from chronomemory._core import __version__
 from chronomemory.cli.loading import LoadedGroup
 from chronomemory.cli.output import clean
-from chronomemory.interrupts import INTERRUPTED
 
 _NAME = "chronomemory"
+#: The exit code after Ctrl-C, as shells report it.
+INTERRUPTED = 130
 
 _NOTES = "\n\n".join(
     (

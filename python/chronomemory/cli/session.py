@@ -18,7 +18,6 @@ from chronomemory.cli.options import HERE, AsOf, Project, WhereJson, share, time
 from chronomemory.cli.output import Output
 from chronomemory.errors import ChronoError, InvalidArgument
 from chronomemory.face.results import counted
-from chronomemory.interrupts import restore_interrupt
 from chronomemory.record import ChronoRecord
 from chronomemory.scope import Scope
 from chronomemory.store import ChronoStore, Records, ScopedStore
@@ -94,7 +93,6 @@ class Target(JsonOption):
     def open(self, *, depth: int = 0) -> Iterator[Session]:
         """Open the store; an error inside becomes two lines and an exit code."""
         out = Output(self.as_json)
-        restore_interrupt()
         try:
             with _shown_as_lines(out), closing(ChronoStore(self.project, recursion_depth=depth)) as store:
                 yield Session(store, out, self.door(store))
