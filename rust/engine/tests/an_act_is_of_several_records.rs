@@ -120,7 +120,7 @@ fn all_who_read_the_log_come_to_the_same() {
     };
     for (seq, then) in moments.iter().step_by(9) {
         let view = one.past().as_of(Moment::Seq(*seq)).expect("a view");
-        let found = view.state().query(&everything).expect("memory").into_iter();
+        let found = everything.records(view.state()).expect("memory").into_iter();
         let found: Vec<String> = found
             .map(|record| String::from_utf8_lossy(&record).into_owned())
             .collect();

@@ -77,7 +77,7 @@ fn view(view: &chronomemory::View) -> Model {
         faces: true,
         ..Default::default()
     };
-    crate::scenario::model_of(view.state().query(&everything).expect("memory"))
+    crate::scenario::model_of(everything.records(view.state()).expect("memory"))
 }
 
 #[test]

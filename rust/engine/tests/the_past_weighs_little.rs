@@ -64,7 +64,7 @@ fn check_past(disk: &CrashDisk, models: &[(u64, Model)], what: &str) {
             ..Query::default()
         };
         assert_eq!(
-            model_of(view.state().query(&everything).expect("memory")),
+            model_of(everything.records(view.state()).expect("memory")),
             *model,
             "{what}, {seq}"
         );
@@ -251,7 +251,7 @@ fn first_within_reach(disk: &CrashDisk, models: &[(u64, Model)], what: &str) -> 
             Ok(view) => {
                 first.get_or_insert(*seq);
                 assert_eq!(
-                    model_of(view.state().query(&everything).expect("memory")),
+                    model_of(everything.records(view.state()).expect("memory")),
                     *model,
                     "{what}, {seq}"
                 );

@@ -1,6 +1,6 @@
 //! Makes Python records of copied ones. A record holds only its packed bytes until a field of it is read.
 
-use chronomemory::{Allowance, CopiedRows, Dated, Error, RECORD_FIELDS, Refused, sha256};
+use chronomemory::{Allowance, Dated, Error, RECORD_FIELDS, Refused, sha256};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -126,19 +126,24 @@ fn read_fields(record: &Object<'_>, packed: &Bound<'_, PyBytes>) -> PyResult<()>
 }
 
 /// Records, copied out of the state.
-pub struct Records {
-    parts: Vec<CopiedRows>,
-    count: usize,
-}
+pub struct Records(Vec<Dated<'static>>);
 
 impl Records {
     /// # Errors
     /// `OutOfMemory` if there is no memory for the copies.
     pub fn of(records: &[Dated<'_>]) -> Result<Self, Error> {
-        Ok(Self {
-            count: records.len(),
-            parts: CopiedRows::of(records)?,
-        })
+        let mut copies = Vec::new();
+        copies.try_reserve_exact(records.len()).map_err(Refused::from)?;
+        for one in records {
+            let mut record = Vec::new();
+            record.try_reserve_exact(one.record.len()).map_err(Refused::from)?;
+            record.extend_from_slice(&one.record);
+            copies.push(Dated {
+                record: record.into(),
+                moments: one.moments,
+            });
+        }
+        Ok(Self(copies))
     }
 
     /// The records as `ChronoRecord` objects.
@@ -159,16 +164,14 @@ impl Records {
         make: impl Fn(Dated<'_>) -> PyResult<T>,
     ) -> PyResult<Vec<T>> {
         let mut made = Vec::new();
-        let reserved = made.try_reserve_exact(self.count).map_err(Refused::from);
+        let reserved = made.try_reserve_exact(self.0.len()).map_err(Refused::from);
         reserved.map_err(|fault| to_python(py, fault.into()))?;
-        check_room(py, self.count * size_of::<usize>())?;
+        check_room(py, self.0.len() * size_of::<usize>())?;
         let mut room = Allowance::default();
-        for part in self.parts {
-            let needed = part.bytes() * of_byte + part.len() * of_record;
+        for one in self.0 {
+            let needed = one.record.len() * of_byte + of_record;
             room.take(needed).map_err(|fault| to_python(py, fault.into()))?;
-            for one in part.rows() {
-                made.push(make(one)?);
-            }
+            made.push(make(one)?);
         }
         Ok(made)
     }

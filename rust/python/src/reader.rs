@@ -119,7 +119,7 @@ impl Reader {
         faces: bool,
     ) -> PyResult<Vec<Object<'py>>> {
         let query = query_of(&self.viewer, kind, status, min_confidence, limit, faces);
-        read!(self, py, source => Records::of(&source.state().query_dated(&query)?))?.into_python(py)
+        read!(self, py, source => Records::of(&query.dated(source.state())?))?.into_python(py)
     }
 
     fn export<'py>(&self, py: Python<'py>, request: &Dict<'py>) -> PyResult<Vec<Dict<'py>>> {
@@ -129,7 +129,7 @@ impl Reader {
             ..Listing::default()
         };
         let found = match &condition {
-            None => read!(self, py, source => Records::of(&source.state().query_dated(&listing.query)?)),
+            None => read!(self, py, source => Records::of(&listing.query.dated(source.state())?)),
             condition => read!(self, py, source => Records::of(&source.page(&listing, condition.as_ref())?.records)),
         };
         found?.into_dicts(py)
@@ -138,7 +138,7 @@ impl Reader {
     #[pyo3(signature = (*, kind=None, status=Some("active".to_owned()), faces=false), text_signature = "($self, *, kind=None, status='active', faces=False)")]
     fn count(&self, py: Python<'_>, kind: Option<Kinds>, status: Option<String>, faces: bool) -> PyResult<u64> {
         let query = query_of(&self.viewer, kind, status, 0.0, None, faces);
-        read!(self, py, source => Ok(source.state().count(&query)))
+        read!(self, py, source => Ok(query.count(source.state())))
     }
 
     fn page<'py>(&self, py: Python<'py>, request: &Dict<'py>) -> PyResult<(Vec<Object<'py>>, Option<End>, String)> {
@@ -297,15 +297,14 @@ impl Walk {
         let Some((frozen, row)) = rest.as_mut() else {
             return Ok(None);
         };
-        let Some((record, moments)) = frozen.row(*row) else {
+        let Some(one) = frozen.dated(*row) else {
             // Releases the records that writers replaced meanwhile.
             *rest = None;
             return Ok(None);
         };
         frozen.check().map_err(|fault| to_python(py, fault))?;
         *row += 1;
-        let one = OneRecord::of(Dated { record, moments });
-        one.into_python(py).map(Some)
+        OneRecord::of(one).into_python(py).map(Some)
     }
 
     fn lines<'py>(&self, py: Python<'py>, count: usize) -> PyResult<Vec<Object<'py>>> {
@@ -314,12 +313,9 @@ impl Walk {
         let Some((frozen, row)) = rest.as_mut() else {
             return Ok(Vec::new());
         };
-        let all = (*row..frozen.len().min(row.saturating_add(count))).filter_map(|place| frozen.row(place));
+        let all = (*row..frozen.len().min(row.saturating_add(count))).filter_map(|place| frozen.dated(place));
         let made: Vec<_> = all
-            .map(|(record, moments)| {
-                let one = Dated { record, moments };
-                one.export_line().ok_or_else(|| OneRecord::of(one))
-            })
+            .map(|one| one.export_line().ok_or_else(|| OneRecord::of(one)))
             .collect();
         frozen.check().map_err(|fault| to_python(py, fault))?;
         *row += made.len();

@@ -131,7 +131,7 @@ impl Vectors {
     fn matrix(&self, py: Python<'_>, space: Option<&str>) -> PyResult<(String, u32, usize, Vec<Option<String>>)> {
         let found = self.0.read(py, |store| {
             let mut found = store.embeddings().matrix(space)?;
-            let is_seen = |id: &String| store.state().get_seen(&self.0.viewer, id).is_some();
+            let is_seen = |id: &String| store.state().seen(&self.0.viewer, id).is_some();
             for id in &mut found.ids {
                 *id = id.take().filter(is_seen);
             }

@@ -50,7 +50,7 @@ impl Embeddings<'_> {
         let index = known.spaces.spaces.get(name);
         let has_one = |slot| index.is_some_and(|index| index.row_of(slot).is_some());
         let mut ids = (0..attachment.ids.len()).map(|place| attachment.ids.shown(place));
-        Ok(ids.any(|id| state.is_spoken_of_from(&id, first) || state.slot_of(&id).is_some_and(has_one)))
+        Ok(ids.any(|id| state.is_spoken_of_from(&id, first) || state.slots.of_id(&id).is_some_and(has_one)))
     }
 
     /// Where the rows of a space lie, and which records they belong to.
@@ -62,12 +62,12 @@ impl Embeddings<'_> {
     pub fn detach(&self, space: Option<&str>, ids: &[String], writer: &Arc<Viewer>) -> Result<(Draft, usize)> {
         let state = self.live.state;
         // A record that the writer does not see is treated as one that is not there.
-        let is_seen = |id: &Vec<u8>| matches!(state.seen_by(writer, id), Some(Some(_)));
+        let is_seen = |id: &Vec<u8>| matches!(state.slot_seen_by(writer, id), Some((_, Some(_))));
         let seen: Vec<Vec<u8>> = ids.iter().map(|id| spelled(id)).filter(is_seen).collect();
         check_owned(state, writer, seen.iter().map(Vec::as_slice))?;
         let known = self.vectors.known(state);
         let index = known.find(space)?;
-        let row_of = |id: &Vec<u8>| index.row_of(state.slot_spelled(id)?);
+        let row_of = |id: &Vec<u8>| index.row_of(state.slots.of_spelled(id)?);
         let mut rows: Vec<u32> = seen.iter().filter_map(row_of).collect();
         rows.sort_unstable();
         rows.dedup();

@@ -69,7 +69,7 @@ impl Store {
         }
         let mut look = Look::at_log(self.options.threads, self.options.checking);
         // A state that has segments already was checked as a whole when it was opened.
-        let trusts_segments = look.checking != Checking::Full || self.state.sealed().is_some();
+        let trusts_segments = look.checking != Checking::Full || self.state.slots.sealed().is_some();
         look.sealed = trusts_segments && !self.options.strict && !has_failed;
         if has_failed {
             // They are made again from the log.
@@ -124,7 +124,7 @@ impl Store {
         self.log.read_anew(Some(open), report);
         self.state = loader.state.unwrap_or_default();
         self.keep_families();
-        let is_sealed = self.state.sealed().is_some();
+        let is_sealed = self.state.slots.sealed().is_some();
         let is_read = !is_sealed && self.options.checking != Checking::Quick;
         self.verified = VerifiedChain {
             seq: is_read.then(|| self.last_seq()),
@@ -194,12 +194,12 @@ impl ExpiryClock {
     /// Whether it makes a difference which moment it is now.
     #[inline]
     pub fn is_due(state: &State, clock: &dyn Fn() -> i64) -> bool {
-        state.knows_expiries() && state.is_due(clock())
+        state.slots.knows_expiries() && state.is_due(clock())
     }
 
     /// From now on what has expired by this moment is left out of answers.
     pub fn tell(&mut self, state: &mut State, clock: &dyn Fn() -> i64) {
-        if state.knows_expiries() {
+        if state.slots.knows_expiries() {
             state.expire(*self.0.insert(clock()));
         }
     }
@@ -283,7 +283,7 @@ pub(in crate::store) fn follow_swap(site: &Site, log: &mut Log, state: &mut Stat
     let report = &log.report;
     let is_damaged = !report.damage.is_empty() || report.cut.is_some();
     // What segments say about records is where the old log and base have them.
-    if log.open().is_none() || is_damaged || report.base == BaseState::Unanchored || state.sealed().is_some() {
+    if log.open().is_none() || is_damaged || report.base == BaseState::Unanchored || state.slots.sealed().is_some() {
         return Ok(false);
     }
     let Ok(file) = site.disk.open(&path, Access::Read) else {

@@ -247,9 +247,8 @@ impl Store {
             viewer: Arc::clone(viewer),
             ..Query::default()
         };
-        self.state
-            .matches_dated(&query)
-            .filter(|one| is_one_of(kind, &one.record))
+        let found = query.slots(&self.state, None).map(|slot| self.state.dated_in(slot));
+        found.filter(|one| is_one_of(kind, &one.record))
     }
 
     /// What recalls of blocks are made from, as of now. It can be read without the store.

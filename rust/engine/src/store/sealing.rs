@@ -132,7 +132,7 @@ impl Store {
 
     /// Copies what is in memory, to be sealed, if it is at least so many events or records.
     fn start_sealing(&mut self, least: usize) -> std::result::Result<Option<SealWork>, Refused> {
-        let all = self.state.timeline().len().max(self.state.slot_count());
+        let all = self.state.timeline().len().max(self.state.slots.len());
         let is_worth_it = self.state.unsealed_len() >= least.max(1) && all >= self.options.seal.fewest;
         if self.closed || !is_worth_it || !is_clean(&self.log.report) || !self.state.can_be_sealed() {
             return Ok(None);
@@ -145,7 +145,7 @@ impl Store {
         };
         let sealed_log = SealedLog::of(&self.site, log);
         // Another process may have sealed the same events.
-        let known = self.state.sealed().map_or(0, |sealed| sealed.events());
+        let known = self.state.slots.sealed().map_or(0, |sealed| sealed.events());
         let on_disk = sealed_log
             .folder()
             .open(log.walk.end, None)
@@ -162,9 +162,9 @@ impl Store {
             }
         }
         Ok(Some(SealWork {
-            before: self.state.sealed().cloned(),
+            before: self.state.slots.sealed().cloned(),
             log: sealed_log,
-            state_id: self.state.changes().state_id().same(),
+            state_id: self.state.changes().state_id().clone(),
             unsealed: self.state.unsealed(head)?,
         }))
     }
@@ -199,7 +199,7 @@ impl Store {
     /// Takes what was sealed, unless another state took the place of the one it was copied from.
     fn end_sealing(&mut self, work: SealedWork) {
         let is_same_log = self.log.open().is_some_and(|log| log.identity == work.identity);
-        if is_same_log && self.state.changes().state_id().is(&work.state_id) {
+        if is_same_log && self.state.changes().state_id() == &work.state_id {
             self.state.adopt(work.sealed);
             self.keep_families();
         }
@@ -207,7 +207,7 @@ impl Store {
 
     /// Lets what is computed from segments be kept beside them. A store that was opened with `Full` does not read what others kept.
     pub(in crate::store) fn keep_families(&self) {
-        if let (Some(sealed), Some(log)) = (self.state.sealed(), self.log.open())
+        if let (Some(sealed), Some(log)) = (self.state.slots.sealed(), self.log.open())
             && self.options.checking != Checking::Full
         {
             sealed.sources().keep_families(Arc::new(FamilyFiles {

@@ -209,7 +209,7 @@ impl Shared {
     /// Shows the store as it is, if its state is still the one with this id.
     pub(super) fn look_at_state(&self, state_id: &StateId, look: &mut dyn FnMut(StateView<'_>)) -> Option<()> {
         let store = self.read_guard();
-        let is_same = store.state.changes().state_id().is(state_id);
+        let is_same = store.state.changes().state_id() == state_id;
         is_same.then(|| look(StateView::of(&store)))
     }
 

@@ -116,14 +116,14 @@ impl Store {
             head: log.mark().head.unwrap_or(Hex::spell(&[0; 32])),
             seq: log.mark().last_seq,
             base,
-            state_id: self.state.changes().state_id().same(),
+            state_id: self.state.changes().state_id().clone(),
         })
     }
 
     /// Takes the outcome of a verification that ended at this moment. If the log or its base is not what was sealed, the next call reads
     /// all of it and reports what is damaged.
     pub(in crate::store) fn end_verifying(&mut self, work: &Verification, is_whole: bool, now: i64) {
-        if !self.state.changes().state_id().is(&work.state_id) {
+        if *self.state.changes().state_id() != work.state_id {
             return;
         }
         match is_whole {
@@ -140,7 +140,7 @@ impl Store {
 
     /// What was not verified is not used for answers any more: the next call reads and checks the whole log.
     pub(in crate::store) fn distrust(&self) {
-        if let Some(sealed) = self.state.sealed() {
+        if let Some(sealed) = self.state.slots.sealed() {
             sealed.mark().store(true, Ordering::Relaxed);
         }
         if self.verified.seq.is_none() {
@@ -150,7 +150,7 @@ impl Store {
 
     /// Whether a check failed since the log was read: it is read again before anything is answered.
     pub(in crate::store) fn has_failed(&self) -> bool {
-        self.state.has_failed() || self.is_distrusted.load(Ordering::Relaxed)
+        self.state.slots.has_failed() || self.is_distrusted.load(Ordering::Relaxed)
     }
 
     /// How far the chain was verified since the store was opened.

@@ -33,7 +33,7 @@ pub fn apply(store: &mut Store, n: u32, now: i64) -> Result<()> {
         ..Query::default()
     };
     // Plain records may be of this kind too.
-    let known = model_of(store.state().query(&pinned)?).into_keys();
+    let known = model_of(pinned.records(store.state())?).into_keys();
     let mut read: Vec<String> = known.filter(|id| id.starts_with("fact:")).collect();
     let mut draft = Draft::default();
     for id in &read {

@@ -28,7 +28,7 @@ pub fn attach(store: &mut Store, n: u32, now: i64) -> Result<()> {
         status: Some("active".to_owned()),
         ..Query::default()
     };
-    let mut ids = ids_of(&model_of(store.state().query(&active).expect("memory")));
+    let mut ids = ids_of(&model_of(active.records(store.state()).expect("memory")));
     ids.truncate(1 + n as usize % 4);
     attach_to(store, &ids, n, now)
 }

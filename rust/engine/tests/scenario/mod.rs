@@ -91,7 +91,7 @@ pub fn contents(store: &Store) -> Model {
         faces: true,
         ..Query::default()
     };
-    let mut model = model_of(store.state().query(&everything).expect("memory"));
+    let mut model = model_of(everything.records(store.state()).expect("memory"));
     if !store.embeddings().spaces().is_empty() {
         for id in ids_of(&model) {
             let embedding = match store.embeddings().embedding(None, &id) {

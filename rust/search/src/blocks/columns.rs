@@ -97,7 +97,7 @@ impl BlockColumns {
     /// The number of changes that are not applied here.
     pub fn lacks(&self, state: &State) -> usize {
         let changes = state.changes().since(&self.mark);
-        changes.map_or_else(|| state.faces_len(), <[u32]>::len)
+        changes.map_or_else(|| state.catalog().count(|class| class.face) as usize, <[u32]>::len)
     }
 
     /// Whether the columns follow this state; slots of another state are meaningless here.
@@ -108,10 +108,13 @@ impl BlockColumns {
     /// Applies the changes of the state; another state is read from its beginning.
     pub fn follow(&mut self, state: &State) {
         match state.changes().since(&self.mark) {
-            Some(slots) => self.take_all(state, slots.iter().copied().filter(|&slot| state.is_of_a_face(slot))),
+            Some(slots) => {
+                let is_of_a_face = |slot: &u32| state.class_in(*slot).is_some_and(|class| class.face);
+                self.take_all(state, slots.iter().copied().filter(is_of_a_face));
+            }
             None => {
                 *self = Self::default();
-                self.take_all(state, state.face_slots());
+                self.take_all(state, state.catalog().slots(|class| class.face));
             }
         }
         self.mark = state.changes().watermark();

@@ -138,11 +138,13 @@ impl DeltaSource {
     fn records(&self, rows: Range<usize>) -> Vec<Cow<'_, [u8]>> {
         let wants_all = self.after < 0 && self.until == i64::MAX;
         let is_wanted = |place: &usize| {
-            let row = || self.frozen.row(*place);
-            wants_all || row().is_some_and(|(_, moments)| self.wants(moments))
+            let dated = || self.frozen.dated(*place);
+            wants_all || dated().is_some_and(|one| self.wants(one.moments))
         };
         let wanted = rows.filter(is_wanted);
-        wanted.filter_map(|place| self.frozen.record(place)).collect()
+        wanted
+            .filter_map(|place| Some(self.frozen.dated(place)?.record))
+            .collect()
     }
 }
 

@@ -134,12 +134,12 @@ pub fn difference(sealed: &Sealed, comparison: &Comparison<'_>) -> Option<String
 fn docs_of(sealed: &Sealed, state: &State, is_numbered: bool) -> Vec<u32> {
     if is_numbered {
         let doc_of = |slot: u32| sealed.doc_of(slot).unwrap_or(NOWHERE);
-        return (0..state.slot_count() as u32).map(doc_of).collect();
+        return (0..state.slots.len() as u32).map(doc_of).collect();
     }
-    let mut docs = vec![NOWHERE; state.slot_count()];
+    let mut docs = vec![NOWHERE; state.slots.len()];
     let mut near = 0;
     for doc in 0..sealed.len() {
-        if let Some(slot) = state.slot_spelled_near(sealed.columns.ids.get(doc), near) {
+        if let Some(slot) = state.slots.of_spelled_near(sealed.columns.ids.get(doc), near) {
             docs[slot as usize] = doc as u32;
             near = slot + 1;
         }

@@ -140,7 +140,7 @@ impl TextIndex {
     /// An index of all records of a state, for one that will not change.
     pub fn of_state(fields: Fields, state: &State) -> Self {
         let mut index = Self::new(fields, Sealed::default());
-        (0..state.slot_count() as u32)
+        (0..state.slots.len() as u32)
             .filter_map(|slot| state.row(slot))
             .for_each(|row| index.put(&row));
         index

@@ -12,7 +12,7 @@ use super::open::Open;
 use chronolog::memory::{self, Refused};
 use chronolog::scope::Carried;
 use chronomemory_state::segment::{Column, Container, JoinedNames};
-use chronomemory_state::state::Survey;
+use chronomemory_state::state::Frozen;
 
 /// Documents that are taken in by one thread at least.
 const THREAD_DOCS: usize = SPAN_DOCS;
@@ -101,14 +101,14 @@ pub struct Sealed {
 }
 
 impl Sealed {
-    /// Takes in all rows of a survey, on several threads.
-    pub fn build(survey: &Survey, fields: &Fields, threads: usize) -> Result<Self, Refused> {
-        let parts = threads.clamp(1, survey.len() / THREAD_DOCS + 1);
-        let docs_each = survey.len().div_ceil(parts);
+    /// Takes in frozen rows, on several threads.
+    pub fn build(rows: &Frozen, fields: &Fields, threads: usize) -> Result<Self, Refused> {
+        let parts = threads.clamp(1, rows.len() / THREAD_DOCS + 1);
+        let docs_each = rows.len().div_ceil(parts);
         let take_in = |part: usize| {
             let mut open = Open::default();
-            let rows = part * docs_each..((part + 1) * docs_each).min(survey.len());
-            for row in rows.filter_map(|at| survey.row(at)).filter(|row| is_searched(row.id())) {
+            let places = part * docs_each..((part + 1) * docs_each).min(rows.len());
+            for row in places.filter_map(|at| rows.row(at)).filter(|row| is_searched(row.id())) {
                 open.make_room(row.record.len())?;
                 open.add(&row, fields);
             }

@@ -53,7 +53,7 @@ impl FieldIndexes {
         let changed = match self.mark.is_of(state.changes().state_id()) {
             true => state.of_face_since(SEARCH, &self.mark),
             // The ids of other records of faces are not read for it.
-            false => state.of_kinds(SEARCH, &[INDEX_KIND.as_bytes()]).collect(),
+            false => state.of_face(SEARCH, Some(&[INDEX_KIND.as_bytes()])).collect(),
         };
         for slot in changed {
             if let Some(row) = state.row(slot) {

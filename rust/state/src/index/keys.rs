@@ -86,9 +86,9 @@ impl KeyIndex {
     /// # Errors
     /// `Refused` if there is no memory for it.
     pub fn follow(&mut self, state: &State, is_by_scope: bool, beside: &[KeyList]) -> Result<(), Refused> {
-        if !is_same(self.sealed.as_ref(), state.sealed()) {
+        if !is_same(self.sealed.as_ref(), state.slots.sealed()) {
             self.parts = self.parts_of(state, beside)?;
-            self.sealed = state.sealed().cloned();
+            self.sealed = state.slots.sealed().cloned();
             self.members = OnceLock::new();
         }
         match is_by_scope {
@@ -99,7 +99,7 @@ impl KeyIndex {
 
     /// The keys of each segment. If a check fails some are missing, and the mark of the state is set.
     fn parts_of(&self, state: &State, beside: &[KeyList]) -> Result<Vec<Part>, Refused> {
-        let Some(sealed) = state.sealed() else {
+        let Some(sealed) = state.slots.sealed() else {
             return Ok(Vec::new());
         };
         let name = self.list.name();
@@ -117,7 +117,7 @@ impl KeyIndex {
             Some(names_to_bytes(&names))
         };
         let mut parts = Vec::new();
-        for (number, scopes) in state.sealed_scopes().iter().enumerate() {
+        for (number, scopes) in state.slots.sealed_scopes().iter().enumerate() {
             let file = sealed.family(number, &KEYS, &choose)?;
             let Some(keys) = file.and_then(|file| SealedKeys::open(file, &name)) else {
                 continue;
@@ -172,7 +172,7 @@ impl KeyIndex {
                 None => add(part.keys.places_of(&keys), None),
                 Some(scopes) => {
                     for &scope in scopes {
-                        let living = state.living_scope(scope);
+                        let living = state.scopes().living(scope);
                         let first = part.scopes.partition_point(|(number, _)| *number < living);
                         let locals = part.scopes[first..].iter().take_while(|(number, _)| *number == living);
                         locals.for_each(|(_, local)| add(part.keys.scope_places_of(*local, &keys), Some(scope)));
@@ -186,7 +186,7 @@ impl KeyIndex {
 
     /// The slots in some places that are not superseded and are in the scope.
     fn slots_at<'a>(&'a self, state: &'a State, found: &'a Places<'a>) -> impl Iterator<Item = u32> + use<'a> {
-        let has_expired = state.has_expired_scopes();
+        let has_expired = state.scopes().has_expired();
         let slots = found.places.clone().map(move |place| match found.scope {
             None => found.part.keys.slot(place),
             Some(_) => found.part.keys.scope_slot(place),
@@ -223,7 +223,7 @@ impl KeyIndex {
     /// than so many keys to tell.
     pub fn count_below(&self, state: &State, wanted: &KeyQuery<'_>, most: u64, most_keys: usize) -> Option<u64> {
         let is_whole =
-            self.is_whole(wanted.scopes.is_some()) && !(wanted.scopes.is_some() && state.has_expired_scopes());
+            self.is_whole(wanted.scopes.is_some()) && !(wanted.scopes.is_some() && state.scopes().has_expired());
         let limit = usize::try_from(most).unwrap_or(usize::MAX);
         let (mut count, mut keys) = (0, 0);
         let mut add = |slots: u64, of_keys: usize| {

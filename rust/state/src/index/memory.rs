@@ -31,7 +31,7 @@ pub struct MemoryKeys {
 impl MemoryKeys {
     /// Whether the state has gone on.
     pub fn is_behind(&self, state: &State) -> bool {
-        self.mark.is_behind(state.changes()) || !is_same(self.sealed.as_ref(), state.sealed())
+        self.mark.is_behind(state.changes()) || !is_same(self.sealed.as_ref(), state.slots.sealed())
     }
 
     /// Takes in what changed in the state. By scope, the number of its scope is put before each key of a record.
@@ -39,15 +39,15 @@ impl MemoryKeys {
     /// # Errors
     /// `Refused` if there is no memory for it.
     pub fn follow(&mut self, state: &State, list: &KeyList, is_by_scope: bool) -> Result<(), Refused> {
-        let is_same = is_same(self.sealed.as_ref(), state.sealed());
+        let is_same = is_same(self.sealed.as_ref(), state.slots.sealed());
         match state.changes().since(&self.mark).filter(|_| is_same) {
             Some(slots) => self.take_all(state, slots.iter().copied(), list, is_by_scope)?,
             None => {
                 *self = Self::default();
-                self.take_all(state, state.slots_in_memory(), list, is_by_scope)?;
+                self.take_all(state, state.slots.in_memory().into_iter(), list, is_by_scope)?;
             }
         }
-        self.sealed = state.sealed().cloned();
+        self.sealed = state.slots.sealed().cloned();
         self.mark = state.changes().watermark();
         Ok(())
     }
@@ -137,7 +137,7 @@ impl MemoryKeys {
 fn keys_in(state: &State, slot: u32, list: &KeyList) -> Vec<Vec<u8>> {
     let class = state.class_in(slot);
     match class.is_some_and(|class| list.may_hold(&class.kind, &class.status, class.face)) {
-        true => list.keys_of(&state.record_in(slot)),
+        true => list.keys_of(&state.slots.record(slot)),
         false => Vec::new(),
     }
 }

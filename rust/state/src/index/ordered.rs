@@ -129,5 +129,5 @@ fn place(state: &State, lookup: &IndexLookup<'_>, after: &After) -> (Vec<u8>, u3
         None => spell_missing(&mut key),
     }
     let unknown = if lookup.reverse { 0 } else { u32::MAX };
-    (key, state.slot_of(&after.id).unwrap_or(unknown))
+    (key, state.slots.of_id(&after.id).unwrap_or(unknown))
 }

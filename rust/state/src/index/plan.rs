@@ -34,13 +34,14 @@ impl QueryPlan {
         let scopes = (!is_of_all).then(|| state.scopes().numbers(&sight));
         let scopes = scopes.as_deref();
         let by_class =
-            |most: u64| state.count_of_upto(query, |kind, status| condition.may_hold_for(kind, status), most);
+            |most: u64| query.count_of(state, |class| condition.may_hold_for(&class.kind, &class.status), most);
         let most_keys = query.limit.map_or(usize::MAX, |_| MOST_KEYS);
         let sees_all = sight.is_all();
         let mut fewest = if sees_all {
             by_class(u64::MAX)
         } else {
-            state.seen_count(&sight)
+            let numbers = state.scopes().numbers(&sight);
+            numbers.iter().map(|&scope| state.scopes().slots(scope).len()).sum()
         };
         let mut best = None;
         for way in condition.ways() {
@@ -81,10 +82,14 @@ impl QueryPlan {
             faces: query.faces || query.kinds.is_some(),
             ..Query::default()
         };
-        self.of = state.count_of(&everyone, |_, _| true);
+        self.of = everyone.count_of(state, |_| true, u64::MAX);
         self.looked_at = match &self.slots {
             Some(slots) => slots.len(),
-            None => state.count_of(query, |kind, status| condition.may_hold_for(kind, status)),
+            None => query.count_of(
+                state,
+                |class| condition.may_hold_for(&class.kind, &class.status),
+                u64::MAX,
+            ),
         };
         self
     }

@@ -73,19 +73,19 @@ impl<'a> Net<'a> {
 
     /// The slot of an end by how it is called; `None` if it does not count.
     pub fn end(&self, name: &str) -> Option<u32> {
-        let slot = self.state.slot_of(&format!("{}{name}", self.network.prefix))?;
+        let slot = self.state.slots.of_id(&format!("{}{name}", self.network.prefix))?;
         self.counts(slot).then_some(slot)
     }
 
     /// How an end is called.
     pub fn name(&self, slot: u32) -> String {
-        let id = self.state.spelled_id(slot);
+        let id = self.state.slots.id(slot);
         unspelled(id.strip_prefix(self.network.prefix.as_bytes()).unwrap_or(&id))
     }
 
     /// The id of the record in a slot.
     pub fn id(&self, slot: u32) -> String {
-        unspelled(&self.state.spelled_id(slot))
+        unspelled(&self.state.slots.id(slot))
     }
 
     /// Every end that may be entered.
@@ -106,7 +106,7 @@ impl<'a> Net<'a> {
 
     /// What joins an end to which others, by the names of what joins; from source to target first.
     pub fn steps_from(&self, end: u32, direction: Direction) -> Vec<(u32, u32)> {
-        let id = self.state.spelled_id(end);
+        let id = self.state.slots.id(end);
         let name = id.strip_prefix(self.network.prefix.as_bytes()).unwrap_or(&id);
         let value = [b"\"", name, b"\""].concat();
         let mut found = Vec::new();
@@ -132,12 +132,13 @@ impl<'a> Net<'a> {
     /// The end that a record names in the field of an index, if it may be entered.
     fn far_end(&self, joint: u32, index: &OrderedIndex) -> Option<u32> {
         let path = index.declared().by.first()?;
-        let record = self.state.record_in(joint);
+        let record = self.state.slots.record(joint);
         let value = field(&record, path)?;
         let name = value.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
         let slot = self
             .state
-            .slot_spelled(&[self.network.prefix.as_bytes(), name].concat())?;
+            .slots
+            .of_spelled(&[self.network.prefix.as_bytes(), name].concat())?;
         (self.counts(slot) && self.may_enter(slot)).then_some(slot)
     }
 
@@ -150,14 +151,14 @@ impl<'a> Net<'a> {
     }
 
     fn passes(&self, joint: u32) -> bool {
-        let is_kind = |kinds: &[Vec<u8>]| is_among(kinds, field(&self.state.record_in(joint), self.network.kind));
+        let is_kind = |kinds: &[Vec<u8>]| is_among(kinds, field(&self.state.slots.record(joint), self.network.kind));
         self.sees(joint) && self.steps.kinds.as_deref().is_none_or(is_kind)
     }
 
     fn may_enter(&self, end: u32) -> bool {
         let path = self.ends.declared().by.first();
         let is_kind = |kinds: &[Vec<u8>]| {
-            let record = self.state.record_in(end);
+            let record = self.state.slots.record(end);
             is_among(kinds, path.and_then(|path| field(&record, path)))
         };
         self.steps.end_kinds.as_deref().is_none_or(is_kind)

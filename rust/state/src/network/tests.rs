@@ -27,7 +27,7 @@ fn state_of(ends: &str, joints: &[&str]) -> State {
             record: record.as_bytes(),
             fields: json::scan_record(record.as_bytes()).expect("a record"),
         };
-        state.apply(known, 0);
+        state.apply(known, 0, false);
     };
     for end in ends.chars() {
         let kind = if end.is_uppercase() { "upper" } else { "lower" };

@@ -5,13 +5,12 @@ use std::io;
 use std::sync::Arc;
 
 use super::changes::StateId;
-use super::frozen::Frozen;
-use crate::segment::{self, ClassName, EventRow, Head, Locator, NO_EVENT, SegmentDraft, SegmentRow, Source, id_hash};
+use super::rows::Frozen;
+use super::scopes::name_of;
+use crate::segment::{self, EventRow, Head, Locator, NO_EVENT, SegmentDraft, SegmentRow, Source, id_hash};
 use crate::snapshot::Stamp;
 use chronolog::disk::DiskFile;
-use chronolog::event::draft_value::defaults;
 use chronolog::event::faces::{SEARCH, face_of, is_told};
-use chronolog::json;
 use chronolog::scope::{Carried, carried};
 
 /// The rows of the records of a base, in their order.
@@ -51,16 +50,17 @@ impl BaseRows {
             self.is_mixed = true;
             return;
         };
-        let source = self.source.get_or_insert_with(|| frozen.state_id().same());
-        self.is_mixed |= !source.is(frozen.state_id());
+        let source = self.source.get_or_insert_with(|| frozen.state_id.clone());
+        self.is_mixed |= *source != frozen.state_id;
         let id = slot.id.of(record);
         let (names, scopes) = (&mut self.draft.classes, &mut self.draft.scopes);
         let class = *self.classes.entry(slot.class).or_insert_with(|| {
-            names.push(class_of(record, id));
+            names.push(frozen.classes[slot.class as usize].name());
             names.len() as u32 - 1
         });
         let scope = *self.scopes.entry(slot.scope).or_insert_with(|| {
-            scopes.push((scope_name_of(record), Stamp::UNKNOWN.numbers()));
+            let carried = carried(record).map_or_else(Carried::shared, Carried::of_value);
+            scopes.push((name_of(&carried), Stamp::UNKNOWN.numbers()));
             scopes.len() as u32 - 1
         });
         self.draft.head.declares |= names[class as usize].2 && face_of(id) == Some(SEARCH);
@@ -159,24 +159,4 @@ impl BaseSegment {
 
 fn later(one: Stamp, other: Stamp) -> Stamp {
     if other.seq() >= one.seq() { other } else { one }
-}
-
-fn class_of(record: &[u8], id: &[u8]) -> ClassName {
-    let fields = json::scan_record(record).unwrap_or_default();
-    let text =
-        |span: Option<json::Span>, default: &str| span.map_or(default.as_bytes(), |span| span.of(record)).to_vec();
-    (
-        text(fields.kind, defaults::KIND),
-        text(fields.status, defaults::STATUS),
-        face_of(id).is_some(),
-    )
-}
-
-fn scope_name_of(record: &[u8]) -> Vec<u8> {
-    match carried(record).map(Carried::of_value) {
-        None => Vec::new(),
-        Some(Carried::Malformed) => b"!".to_vec(),
-        Some(Carried::Names(scope)) if scope.is_shared() => Vec::new(),
-        Some(Carried::Names(scope)) => scope.spelled(),
-    }
 }

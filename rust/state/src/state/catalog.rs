@@ -1,14 +1,13 @@
 //! Lists and counts the records of each kind and status.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
+use std::collections::{BinaryHeap, HashMap};
 
-use std::hash::BuildHasher;
-
-use foldhash::fast::RandomState;
-use hashbrown::HashTable;
 use roaring::RoaringBitmap;
+
+use crate::segment::ClassName;
+use chronolog::event::faces::{is_of_store, is_told};
 
 /// A kind and a status that some records share, and whether those belong to a face.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -19,6 +18,23 @@ pub struct Class {
     pub status: Box<[u8]>,
     /// Whether they belong to a face.
     pub face: bool,
+}
+
+impl Class {
+    /// Its name for a segment.
+    pub(super) fn name(&self) -> ClassName {
+        (self.kind.to_vec(), self.status.to_vec(), self.face)
+    }
+
+    /// Whether its records are about the store itself: they belong to no scope.
+    pub(super) fn is_of_store(&self) -> bool {
+        is_of_store(&self.kind, self.face)
+    }
+
+    /// Whether viewers who do not see all scopes are told of events about its records.
+    pub(super) fn is_told(&self) -> bool {
+        is_told(&self.kind, self.face)
+    }
 }
 
 /// How many records are of one kind and status.
@@ -38,101 +54,79 @@ pub struct Tally {
 #[derive(Clone, Debug, Default)]
 pub struct Catalog {
     classes: Vec<(Class, RoaringBitmap)>,
-    numbers: HashTable<u32>,
-    hasher: RandomState,
+    numbers: HashMap<Class, u32>,
     /// Neighbours in the log mostly share their class.
     last: u32,
 }
 
 impl Catalog {
-    /// The number of a class, new if nobody was in it before.
-    pub fn class(&mut self, kind: &[u8], status: &[u8], face: bool) -> u32 {
-        if let Some((last, _)) = self.classes.get(self.last as usize)
-            && last.face == face
-            && *last.kind == *kind
-            && *last.status == *status
-        {
+    /// The number of a class, new if no record was in it before.
+    pub(super) fn number(&mut self, kind: &[u8], status: &[u8], face: bool) -> u32 {
+        let last = self.classes.get(self.last as usize);
+        if last.is_some_and(|(last, _)| last.face == face && *last.kind == *kind && *last.status == *status) {
             return self.last;
         }
-        let hash = self.hasher.hash_one((kind, status, face));
-        let Self {
-            classes,
-            numbers,
-            hasher,
-            ..
-        } = self;
-        let is_it = |number: &u32| {
-            let class = &classes[*number as usize].0;
-            class.face == face && *class.kind == *kind && *class.status == *status
+        let class = Class {
+            kind: kind.into(),
+            status: status.into(),
+            face,
         };
-        self.last = match numbers.find(hash, is_it) {
-            Some(number) => *number,
-            None => {
-                let number = classes.len() as u32;
-                let class = Class {
-                    kind: kind.into(),
-                    status: status.into(),
-                    face,
-                };
-                classes.push((class, RoaringBitmap::new()));
-                numbers.insert_unique(hash, number, |number| {
-                    let class = &classes[*number as usize].0;
-                    hasher.hash_one((&*class.kind, &*class.status, class.face))
-                });
-                number
-            }
-        };
+        let next = self.classes.len() as u32;
+        self.last = *self.numbers.entry(class.clone()).or_insert(next);
+        if self.last == next {
+            self.classes.push((class, RoaringBitmap::new()));
+        }
         self.last
     }
 
     /// The class of this number.
-    pub fn class_of(&self, number: u32) -> &Class {
+    pub(super) fn class_of(&self, number: u32) -> &Class {
         &self.classes[number as usize].0
     }
 
     /// All classes by their numbers.
-    pub fn classes(&self) -> Vec<Class> {
+    pub(super) fn classes(&self) -> Vec<Class> {
         self.classes.iter().map(|(class, _)| class.clone()).collect()
     }
 
     /// Puts a slot into a class.
-    pub fn add(&mut self, class: u32, slot: u32) {
+    pub(super) fn add(&mut self, class: u32, slot: u32) {
         self.classes[class as usize].1.insert(slot);
     }
 
     /// Takes slots out of all classes, because newer rows of them follow.
-    pub fn forget_slots(&mut self, slots: &RoaringBitmap) {
+    pub(super) fn forget_slots(&mut self, slots: &RoaringBitmap) {
         self.classes.iter_mut().for_each(|(_, members)| *members -= slots);
     }
 
     /// Puts slots of a segment into a class.
-    pub fn add_slots(&mut self, class: u32, slots: &RoaringBitmap) {
+    pub(super) fn add_slots(&mut self, class: u32, slots: &RoaringBitmap) {
         self.classes[class as usize].1 |= slots;
     }
 
     /// Takes a slot out of a class.
-    pub fn remove(&mut self, class: u32, slot: u32) {
+    pub(super) fn remove(&mut self, class: u32, slot: u32) {
         self.classes[class as usize].1.remove(slot);
     }
 
     /// The slots of all classes that `wanted` accepts, in insertion order.
-    pub fn slots<'a>(&'a self, wanted: impl Fn(&[u8], &[u8], bool) -> bool) -> impl Iterator<Item = u32> + 'a {
+    pub fn slots<'a>(&'a self, wanted: impl Fn(&Class) -> bool) -> impl Iterator<Item = u32> + 'a {
         Merged::of(self.sets(wanted).map(RoaringBitmap::iter).collect())
     }
 
     /// Those of them from one on.
-    pub fn slots_from<'a>(
+    pub(super) fn slots_from<'a>(
         &'a self,
-        wanted: impl Fn(&[u8], &[u8], bool) -> bool,
+        wanted: impl Fn(&Class) -> bool,
         first: u32,
     ) -> impl Iterator<Item = u32> + 'a {
         Merged::of(self.sets(wanted).map(|slots| slots.range(first..)).collect())
     }
 
     /// Those of them before one, the last first.
-    pub fn slots_before<'a>(
+    pub(super) fn slots_before<'a>(
         &'a self,
-        wanted: impl Fn(&[u8], &[u8], bool) -> bool,
+        wanted: impl Fn(&Class) -> bool,
         end: u32,
     ) -> impl Iterator<Item = u32> + 'a {
         // Of numbers that are turned over the lowest is the last.
@@ -142,42 +136,24 @@ impl Catalog {
         Merged::of(turned.collect()).map(|slot| !slot)
     }
 
-    fn sets(&self, wanted: impl Fn(&[u8], &[u8], bool) -> bool) -> impl Iterator<Item = &RoaringBitmap> {
-        let classes = self.classes.iter();
-        classes
-            .filter(move |(class, _)| wanted(&class.kind, &class.status, class.face))
-            .map(|(_, slots)| slots)
+    fn sets(&self, wanted: impl Fn(&Class) -> bool) -> impl Iterator<Item = &RoaringBitmap> {
+        let wanted = self.classes.iter().filter(move |(class, _)| wanted(class));
+        wanted.map(|(_, slots)| slots)
     }
 
     /// Which classes `wanted` accepts, by their numbers.
-    pub fn accepted(&self, wanted: impl Fn(&[u8], &[u8], bool) -> bool) -> Vec<bool> {
-        self.classes
-            .iter()
-            .map(|(class, _)| wanted(&class.kind, &class.status, class.face))
-            .collect()
+    pub(super) fn accepted(&self, wanted: impl Fn(&Class) -> bool) -> Vec<bool> {
+        self.classes.iter().map(|(class, _)| wanted(class)).collect()
     }
 
     /// How many records `wanted` accepts.
-    pub fn count(&self, wanted: impl Fn(&[u8], &[u8], bool) -> bool) -> u64 {
-        self.classes
-            .iter()
-            .filter(|(class, _)| wanted(&class.kind, &class.status, class.face))
-            .map(|(_, slots)| slots.len())
-            .sum()
+    pub fn count(&self, wanted: impl Fn(&Class) -> bool) -> u64 {
+        self.sets(wanted).map(RoaringBitmap::len).sum()
     }
 
-    /// All classes that have records.
-    pub fn tally(&self) -> Vec<Tally> {
-        self.classes
-            .iter()
-            .filter(|(_, slots)| !slots.is_empty())
-            .map(|(class, slots)| Tally {
-                kind: class.kind.to_vec(),
-                status: class.status.to_vec(),
-                face: class.face,
-                records: slots.len(),
-            })
-            .collect()
+    /// How many records each class has, by their numbers.
+    pub(super) fn sizes(&self) -> Vec<u64> {
+        self.classes.iter().map(|(_, slots)| slots.len()).collect()
     }
 }
 

@@ -1,8 +1,8 @@
 //! One list of the records that changed, which all who follow the state read from their own watermark.
 //!
 //! Whatever is derived from the state and kept in memory follows it with a [`Watermark`]: text, embeddings, blocks, indexes,
-//! and which rows are on disk. There is one list for all of them. It does not grow for ever: who is so far behind that the list has begun anew reads the whole state,
-//! which is no more work than the list was.
+//! and which rows are on disk. The list does not grow for ever: a follower that is so far behind that the list has begun anew
+//! reads the whole state, which is no more work than the list was.
 
 use std::sync::Arc;
 
@@ -22,72 +22,38 @@ pub struct Changes {
     slots: Vec<u32>,
 }
 
-/// Stands for one state from its loading to its end: numbers of slots and changes mean nothing in another one.
-#[derive(Debug, Default)]
+/// Identifies one state from its loading to its end: numbers of slots and changes mean nothing in another one.
+#[derive(Clone, Debug, Default)]
 pub struct StateId(Arc<()>);
 
-impl StateId {
-    /// Another name for the same state.
-    pub fn same(&self) -> Self {
-        Self(Arc::clone(&self.0))
-    }
-
-    /// Whether these are one state.
-    pub fn is(&self, other: &Self) -> bool {
+impl PartialEq for StateId {
+    fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 }
 
 /// What somebody sees, at one moment of one state: two of these differ if any of it changed in between.
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 pub struct Edition {
-    state_id: StateId,
-    changes: usize,
+    pub(super) state_id: StateId,
+    /// The number of the last change of any of it.
+    pub(super) changes: usize,
 }
 
-impl Edition {
-    /// What was last changed by the change of this number.
-    pub fn of(state_id: &StateId, changes: usize) -> Self {
-        Self {
-            state_id: state_id.same(),
-            changes,
-        }
-    }
-}
-
-impl PartialEq for Edition {
-    fn eq(&self, other: &Self) -> bool {
-        self.state_id.is(&other.state_id) && self.changes == other.changes
-    }
-}
-
-/// How far someone knows a state; at first not at all.
-#[derive(Debug, Default)]
+/// How far a follower knows a state; at first not at all.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Watermark(Option<(StateId, usize)>);
 
 impl Watermark {
     /// Whether this state is another one, or has gone on.
     pub fn is_behind(&self, changes: &Changes) -> bool {
-        !self.is_of(&changes.state_id) || self.count() != changes.count()
+        let is_it = |(state_id, count): &(StateId, usize)| *state_id == changes.state_id && *count == changes.count();
+        !self.0.as_ref().is_some_and(is_it)
     }
 
     /// Whether this is the state that is known: only then slots mean the same.
     pub fn is_of(&self, state_id: &StateId) -> bool {
-        self.0.as_ref().is_some_and(|(own, _)| own.is(state_id))
-    }
-
-    /// Another name for the same place.
-    pub fn same(&self) -> Self {
-        Self(self.0.as_ref().map(|(state_id, count)| (state_id.same(), *count)))
-    }
-
-    /// Whether this is the same place in the same state.
-    pub fn is(&self, other: &Self) -> bool {
-        match (&self.0, &other.0) {
-            (Some((state_id, count)), Some((other, others))) => state_id.is(other) && count == others,
-            (None, None) => true,
-            _ => false,
-        }
+        self.0.as_ref().is_some_and(|(own, _)| own == state_id)
     }
 
     /// Whether these are places in one state.
@@ -105,24 +71,10 @@ impl Watermark {
         if self.is_before(other) { self } else { other }
     }
 
-    /// Whether someone at another place knows more, or another state.
+    /// Whether the other place knows more, or another state.
     pub fn is_before(&self, other: &Self) -> bool {
-        other
-            .0
-            .as_ref()
-            .is_some_and(|(state_id, count)| !self.is_of(state_id) || self.count() < *count)
-    }
-
-    /// How many changes are known.
-    fn count(&self) -> usize {
-        self.0.as_ref().map_or(0, |(_, count)| *count)
-    }
-}
-
-/// A copy is a state of its own.
-impl Clone for Changes {
-    fn clone(&self) -> Self {
-        Self::default()
+        let count = |mark: &Self| mark.0.as_ref().map(|(_, count)| *count);
+        other.0.is_some() && (!self.is_of_same_state(other) || count(self) < count(other))
     }
 }
 
@@ -148,7 +100,7 @@ impl Changes {
 
     /// Where one is who knows everything.
     pub fn watermark(&self) -> Watermark {
-        Watermark(Some((self.state_id.same(), self.count())))
+        Watermark(Some((self.state_id.clone(), self.count())))
     }
 
     /// How many there were.
@@ -158,7 +110,7 @@ impl Changes {
 
     /// The slots that were touched since then, some perhaps several times; `None` if the whole state is to be read.
     pub fn since(&self, mark: &Watermark) -> Option<&[u32]> {
-        let known = mark.is_of(&self.state_id).then(|| mark.count())?;
+        let (_, known) = mark.0.as_ref().filter(|(state_id, _)| *state_id == self.state_id)?;
         self.slots.get(known.checked_sub(self.forgotten)?..)
     }
 }
@@ -188,9 +140,9 @@ mod tests {
         let start = changes.watermark();
         changes.note(7, 10);
         let later = changes.watermark();
-        assert!(start.is_before(&later) && !later.is_before(&start) && !later.is_before(&later.same()));
+        assert!(start.is_before(&later) && !later.is_before(&start) && !later.is_before(&later));
         assert!(nowhere.is_before(&start) && !start.is_before(&nowhere));
-        assert!(later.is(&later.same()) && !later.is(&start) && nowhere.is(&nowhere.same()) && !nowhere.is(&start));
+        assert!(later != start && nowhere == Watermark::default() && nowhere != start);
         let other = Changes::default().watermark();
         assert!(later.is_before(&other));
         assert!(
@@ -200,7 +152,7 @@ mod tests {
         assert!(
             !later.is_between(&start, &start) && !start.is_between(&later, &later) && !other.is_between(&start, &later)
         );
-        assert!(start.earlier(&later).is(&start) && later.earlier(&start).is(&start));
+        assert!(*start.earlier(&later) == start && *later.earlier(&start) == start);
     }
 
     #[test]

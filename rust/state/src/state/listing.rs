@@ -6,10 +6,10 @@
 use std::cmp::{Ordering, Reverse};
 use std::io;
 
-use super::query::{Query, wanted};
+use super::query::Query;
 use super::records::State;
-use super::spelling::unspelled;
-use crate::segment::NO_CLASS;
+use super::restated::Place;
+use super::unspelled;
 use chronolog::error::{Error, Result};
 use chronolog::memory::{Refused, gathered};
 use chronolog::ordered::in_order;
@@ -81,6 +81,11 @@ type Happened<'a> = dyn Fn(&[u8]) -> Option<i64> + Sync + 'a;
 /// A key, turned round if need be: what has none comes last.
 type Rank = (bool, i64);
 
+/// The place of a record.
+fn place(state: &State, slot: u32) -> Place {
+    (state.slots.created(slot).seq(), slot)
+}
+
 /// A confidence as a number that sorts alike.
 fn sortable(confidence: f64) -> i64 {
     let bits = confidence.to_bits() as i64;
@@ -133,12 +138,12 @@ impl Listing {
     fn key_of(&self, state: &State, slot: u32, happened: &Happened<'_>) -> Option<i64> {
         match self.by {
             By::Created | By::Id => None,
-            By::Updated => state.moments_of(slot).updated.seq().map(|seq| seq as i64),
+            By::Updated => state.slots.moments(slot).updated.seq().map(|seq| seq as i64),
             By::Happened => {
-                let stated = happened(&state.record_in(slot));
-                stated.or_else(|| state.moments_of(slot).updated.micros())
+                let stated = happened(&state.slots.record(slot));
+                stated.or_else(|| state.slots.moments(slot).updated.micros())
             }
-            By::Confidence => Some(sortable(state.slots.get(slot).confidence)),
+            By::Confidence => Some(sortable(state.slots.view(slot).confidence)),
         }
     }
 
@@ -149,7 +154,7 @@ impl Listing {
         among: Option<Vec<u32>>,
         most: usize,
     ) -> std::result::Result<Vec<u32>, Refused> {
-        let sieve = state.sieve(&self.query);
+        let sieve = self.query.sieve(state);
         let restated = &state.restated.places;
         let last = self.after.as_ref().filter(|_| !restated.is_empty());
         let found = last.and_then(|end| end.made.find(state));
@@ -158,9 +163,9 @@ impl Listing {
             (None, false) => (end.made.seq, 0),
             (None, true) => (end.made.seq, u32::MAX),
         });
-        let is_next = |slot: u32| after.is_none_or(|after| (state.place(slot) < after) == self.reverse);
-        let is_restated = |slot: u32| !restated.is_empty() && restated.contains(&state.place(slot));
-        let passes = |slot: &u32| state.passes(&sieve, *slot) && is_next(*slot) && !is_restated(*slot);
+        let is_next = |slot: u32| after.is_none_or(|after| (place(state, slot) < after) == self.reverse);
+        let is_restated = |slot: u32| !restated.is_empty() && restated.contains(&place(state, slot));
+        let passes = |slot: &u32| sieve.passes(state, *slot) && is_next(*slot) && !is_restated(*slot);
         // The slot of a restated record is not its place: the next page may begin anywhere.
         let after = self.after.as_ref().filter(|_| !found.is_some_and(is_restated));
         let start = after
@@ -169,8 +174,8 @@ impl Listing {
         let end = after.filter(|_| self.reverse);
         let end = end.map_or(u32::MAX, |end| end.made.slot_in(state, false));
         // Whoever sees little goes through that; whoever sees all, through those of a kind and status.
-        let wanted = wanted(&self.query);
-        let among = among.or_else(|| state.seen_slots(&sieve));
+        let wanted = self.query.wanted();
+        let among = among.or_else(|| sieve.seen_slots(state));
         let is_among = |slot: u32| among.as_ref().is_none_or(|seen| seen.binary_search(&slot).is_ok());
         let mut slots = match (&among, self.reverse) {
             (Some(seen), false) => {
@@ -185,9 +190,9 @@ impl Listing {
             (None, true) => gathered(state.catalog.slots_before(wanted, end).filter(passes).take(most)),
         }?;
         if !restated.is_empty() {
-            let listed = |slot: &u32| is_among(*slot) && state.passes(&sieve, *slot) && is_next(*slot);
+            let listed = |slot: &u32| is_among(*slot) && sieve.passes(state, *slot) && is_next(*slot);
             slots.extend(restated.iter().map(|place| place.1).filter(listed));
-            slots.sort_unstable_by_key(|&slot| state.place(slot));
+            slots.sort_unstable_by_key(|&slot| place(state, slot));
             if self.reverse {
                 slots.reverse();
             }
@@ -213,19 +218,20 @@ impl Listing {
             Some(key) => (false, key),
             None => (true, Vec::new()),
         };
-        let ranked_in = |slot: u32| (rank(key(&state.record_in(slot))), slot);
-        let changed = |slot: u32| state.moments_of(slot).updated.seq().map(|seq| seq as i64);
+        let ranked_in = |slot: u32| (rank(key(&state.slots.record(slot))), slot);
+        let changed = |slot: u32| state.slots.moments(slot).updated.seq().map(|seq| seq as i64);
         // A forged cursor must not compare with a record that the caller does not see.
-        let sieve = state.sieve(&self.query);
-        let is_same = |slot: u32, end: &PageEnd| state.passes(&sieve, slot) && changed(slot) <= end.key;
+        let sieve = self.query.sieve(state);
+        let is_same = |slot: u32, end: &PageEnd| sieve.passes(state, slot) && changed(slot) <= end.key;
         let after = self.after.as_ref();
         let after = after.map(|end| end.slot_in(state, |slot| is_same(slot, end)));
         let after = after.transpose()?.map(|(slot, is_included)| {
             let (rank, slot) = ranked_in(slot);
             (rank, slot + u32::from(!is_included))
         });
-        let ranked = state
-            .matching_among(&self.query, among)
+        let ranked = self
+            .query
+            .slots(state, among)
             .map(ranked_in)
             .filter(|one| after.as_ref().is_none_or(|after| one >= after));
         let mut slots: Vec<u32> = first_of(gathered(ranked)?, limit.saturating_add(1))
@@ -251,7 +257,7 @@ impl Listing {
     ) -> std::result::Result<Vec<(Rank, u32)>, Refused> {
         let after = self.after.as_ref();
         let after = after.map(|end| (self.rank(end.key), end.made.slot_in(state, true)));
-        let slots = gathered(state.matching_among(&self.query, among))?;
+        let slots = gathered(self.query.slots(state, among))?;
         let pieces: Vec<&[u32]> = slots.chunks(RANKED_AT_ONCE).collect();
         let mut all = Vec::new();
         all.try_reserve_exact(slots.len())?;
@@ -281,7 +287,7 @@ impl Listing {
             .as_ref()
             .map(|end| end.slot_in(state, |_| true))
             .transpose()?;
-        let after = after.map(|(slot, is_included)| (plain(&state.id_of(slot)), is_included));
+        let after = after.map(|(slot, is_included)| (plain(&state.slots.id(slot)), is_included));
         let is_behind = |id: &Vec<u8>| match &after {
             Some((after, is_included)) => match id.cmp(after) {
                 Ordering::Equal => *is_included,
@@ -289,9 +295,10 @@ impl Listing {
             },
             None => true,
         };
-        let named = state
-            .matching_among(&self.query, among)
-            .map(|slot| (plain(&state.id_of(slot)), slot))
+        let named = self
+            .query
+            .slots(state, among)
+            .map(|slot| (plain(&state.slots.id(slot)), slot))
             .filter(|(id, _)| is_behind(id));
         if self.reverse {
             let named = gathered(named.map(|(id, slot)| (Reverse(id), slot)))?;
@@ -316,7 +323,7 @@ impl PageEnd {
 
 impl MadeAt {
     fn of(state: &State, slot: u32) -> Self {
-        let stamp = state.created_in(slot);
+        let stamp = state.slots.created(slot);
         let siblings = made_by(state, stamp.seq());
         Self {
             seq: stamp.seq(),
@@ -330,7 +337,7 @@ impl MadeAt {
     fn find(&self, state: &State) -> Option<u32> {
         let siblings = made_by(state, self.seq);
         let slot = *siblings.get(self.nth as usize)?;
-        (siblings.len() == self.of as usize && state.created_in(slot).micros() == self.micros).then_some(slot)
+        (siblings.len() == self.of as usize && state.slots.created(slot).micros() == self.micros).then_some(slot)
     }
 
     /// The first slot behind the record, or the one of that record itself. If it is gone, the place is that of its event;
@@ -340,9 +347,9 @@ impl MadeAt {
             return slot + u32::from(is_behind);
         }
         let end = state.slots.len() as u32;
-        match (state.order.is_ordered(), is_behind) {
-            (true, true) => first_slot(end, |slot| state.created_in(slot).seq() < self.seq),
-            (true, false) => first_slot(end, |slot| state.created_in(slot).seq() <= self.seq),
+        match (state.slots.is_ordered(), is_behind) {
+            (true, true) => first_slot(end, |slot| state.slots.created(slot).seq() < self.seq),
+            (true, false) => first_slot(end, |slot| state.slots.created(slot).seq() <= self.seq),
             (false, true) => 0,
             (false, false) => end,
         }
@@ -352,12 +359,12 @@ impl MadeAt {
 /// The slots of the records that an event made, ascending; those of which nothing is known count as made together.
 fn made_by(state: &State, seq: Option<u64>) -> Vec<u32> {
     let end = state.slots.len() as u32;
-    let is_made = |slot: &u32| state.created_in(*slot).seq() == seq;
-    let is_record = |slot: &u32| state.slots.class(*slot) != NO_CLASS;
-    if !state.order.is_ordered() {
+    let is_made = |slot: &u32| state.slots.created(*slot).seq() == seq;
+    let is_record = |slot: &u32| state.slots.is_record(*slot);
+    if !state.slots.is_ordered() {
         return (0..end).filter(is_made).filter(is_record).collect();
     }
-    let first = first_slot(end, |slot| state.created_in(slot).seq() < seq);
+    let first = first_slot(end, |slot| state.slots.created(slot).seq() < seq);
     (first..end).take_while(is_made).filter(is_record).collect()
 }
 
@@ -396,7 +403,7 @@ fn first_of<T: Ord>(mut all: Vec<T>, most: usize) -> impl Iterator<Item = T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::state::slots::tests::hears;
+    use crate::state::tests::hears;
     use chronolog::event::Op;
 
     #[test]

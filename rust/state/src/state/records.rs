@@ -1,74 +1,41 @@
-//! The state itself: takes events in, and finds the last record of each id.
+//! The state itself, and how its records are found and copied.
 
 use std::borrow::Cow;
-use std::hash::BuildHasher;
-use std::sync::Arc;
 
-use foldhash::fast::RandomState;
-use hashbrown::HashTable;
-
-use super::arena::Arena;
-use super::catalog::Catalog;
-use super::changes::Changes;
-use super::expiries::Expiries;
-use super::likeness::{Awaited, Likeness};
-use super::moments::Order;
+use super::catalog::{Catalog, Class};
+use super::changes::{Changes, Watermark};
 use super::restated::RestatedRecords;
+use super::rows::{Dated, Frozen, Row};
 use super::scopes::Directory;
-use super::spelling::spelled;
-use super::table::{At, SlotTable};
+use super::slots::SlotTable;
+use super::spelled;
 use super::timeline::Timeline;
-use crate::segment::NO_CLASS;
-
-/// A slot by its id. Part of the id's hash is kept: when the table grows, nobody has to read all ids again.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct SlotEntry {
-    pub(super) hash: u32,
-    pub(super) slot: u32,
-}
-
-impl SlotEntry {
-    /// All bits that the table wants, from those that are kept.
-    pub(super) fn spread(hash: u32) -> u64 {
-        u64::from(hash).wrapping_mul(0x9e37_79b9_7f4a_7c15)
-    }
-}
+use crate::segment::NO_EVENT;
+use chronolog::event::faces::face_of;
+use chronolog::memory::{Refused, gathered};
 
 /// All records.
 #[derive(Debug, Default)]
 pub struct State {
-    pub(super) arena: Arena,
-    pub(super) slots: SlotTable,
-    pub(super) ids: HashTable<SlotEntry>,
-    hasher: RandomState,
+    /// What is known of each id.
+    pub slots: SlotTable,
     pub(super) catalog: Catalog,
     pub(super) timeline: Timeline,
     pub(super) changes: Changes,
     pub(super) scopes: Directory,
-    pub(super) order: Order,
-    pub(super) expiries: Expiries,
     pub(super) restated: RestatedRecords,
-    /// Records that may come, if anyone knows some.
-    pub(super) awaited: Option<Awaited>,
-    /// Whether a record ever was of what a store says of itself.
+    /// What expires up to this moment has expired.
+    pub(super) clock: Option<i64>,
+    pub(super) expiry_moves: u64,
     pub(super) declares: bool,
-    /// The records were taken over from a log that another one replaced.
+    /// The records were not all read from the log that goes on and its base: in another process they have other slots.
     pub(super) is_outlived: bool,
 }
 
 impl State {
-    /// A state without records, to which records like these are likely to come: those are not copied.
-    pub fn awaiting(likeness: &Arc<Likeness>) -> Self {
-        Self {
-            arena: Arena::beside(&likeness.arena),
-            awaited: Some(Awaited::of(likeness)),
-            ..Self::default()
-        }
-    }
-
     /// How many records there are, tombstones and the faces' included.
     pub fn len(&self) -> usize {
-        usize::try_from(self.catalog.count(|_, _, _| true)).unwrap_or(usize::MAX)
+        usize::try_from(self.catalog.count(|_| true)).unwrap_or(usize::MAX)
     }
 
     /// Whether there are none.
@@ -76,94 +43,139 @@ impl State {
         self.len() == 0
     }
 
+    /// The slots of each kind and status.
+    pub fn catalog(&self) -> &Catalog {
+        &self.catalog
+    }
+
     /// The events of the live log.
     pub fn timeline(&self) -> &Timeline {
         &self.timeline
     }
 
-    /// Whether the event of the live log at this index or a later one speaks of an id.
-    pub fn is_spoken_of_from(&self, id: &str, index: u32) -> bool {
-        let slot = self.find(&spelled(id));
-        let last = slot.and_then(|slot| self.timeline.index(self.slots.get(slot).last_event));
-        last.is_some_and(|last| last >= index)
+    /// Which records changed.
+    pub fn changes(&self) -> &Changes {
+        &self.changes
     }
 
-    /// The canonical record of an id.
-    pub fn get(&self, id: &str) -> Option<Cow<'_, [u8]>> {
-        self.slot_of(id).map(|slot| self.record_in(slot))
+    /// All scopes.
+    pub fn scopes(&self) -> &Directory {
+        &self.scopes
     }
 
-    /// How long the record of an id is, the id given as it stands between quotes in canonical JSON.
-    pub fn length_of(&self, id: &[u8]) -> Option<usize> {
-        self.slot_spelled(id).map(|slot| self.record_in(slot).len())
-    }
-
-    /// The events of the live log that speak of an id, oldest first.
-    pub fn history(&self, id: &str) -> Vec<u32> {
-        match self.find(&spelled(id)) {
-            Some(slot) => self.timeline.back_from(slot, self.slots.get(slot).last_event),
-            None => Vec::new(),
-        }
-    }
-
-    /// The log starts anew: the records stay, their events are in the archive now.
-    pub fn forget_events(&mut self) {
-        self.set_outlived();
-        let marks_stay = self.timeline.start_over();
-        self.slots.forget_events(!marks_stay);
-    }
-
-    /// Notes that the records were not all read from the log that goes on and its base: in another process they have other numbers.
-    pub fn set_outlived(&mut self) {
-        self.is_outlived |= self.slots.len() > 0;
-    }
-
-    /// Whether the store may say anything of itself, such as which names it requires: every commit asks.
+    /// Whether the store may declare anything, such as which names it requires: every commit asks.
     #[inline]
     pub fn declares(&self) -> bool {
         self.declares
     }
 
-    pub(super) fn hash(&self, id: &[u8]) -> u32 {
-        (self.hasher.hash_one(id) >> 32) as u32
+    /// The canonical record of an id.
+    pub fn get(&self, id: &str) -> Option<Cow<'_, [u8]>> {
+        self.slots.of_id(id).map(|slot| self.slots.record(slot))
     }
 
-    pub(super) fn find(&self, id: &[u8]) -> Option<u32> {
-        let hash = self.hash(id);
-        let is_it = |entry: &SlotEntry| entry.hash == hash && *self.id_of(entry.slot) == *id;
-        let found = self.ids.find(SlotEntry::spread(hash), is_it).map(|entry| entry.slot);
-        found.or_else(|| self.slots.find_sealed(id, |slot| *self.id_of(slot) == *id))
-    }
-
-    pub(super) fn id_of(&self, slot: u32) -> Cow<'_, [u8]> {
-        let (at, id) = self.slots.id_at(slot);
-        match self.bytes_at(at) {
-            Cow::Borrowed(record) => Cow::Borrowed(id.of(record)),
-            Cow::Owned(record) => Cow::Owned(id.of(&record).to_vec()),
+    /// The events of the live log that are about an id, oldest first.
+    pub fn history(&self, id: &str) -> Vec<u32> {
+        match self.slots.find(&spelled(id)) {
+            Some(slot) => self.timeline.back_from(slot, self.slots.get(slot).last_event),
+            None => Vec::new(),
         }
     }
 
-    /// The bytes of a record.
-    pub(super) fn bytes_at(&self, at: At) -> Cow<'_, [u8]> {
-        match at {
-            At::Arena(address) => Cow::Borrowed(self.arena.get(address)),
-            At::Sealed { segment, row } => self.slots.read_sealed(segment, row),
+    /// Whether the event of the live log at this index or a later one is about an id.
+    pub fn is_spoken_of_from(&self, id: &str, index: u32) -> bool {
+        let last = self
+            .slots
+            .find(&spelled(id))
+            .map(|slot| self.slots.get(slot).last_event);
+        last.is_some_and(|last| last != NO_EVENT && last >= index)
+    }
+
+    /// The class of the record in a slot; `None` if there is no record in it.
+    pub fn class_in(&self, slot: u32) -> Option<&Class> {
+        let is_record = self.slots.is_record(slot);
+        is_record.then(|| self.catalog.class_of(self.slots.class(slot)))
+    }
+
+    /// What a slot holds; `None` if there is no record in it.
+    pub fn row(&self, slot: u32) -> Option<Row<'_>> {
+        let class = self.class_in(slot)?;
+        Some(Row::of(&self.slots, slot, class, |last| self.timeline.seq(last)))
+    }
+
+    /// The seq of the last event of the live log about the record in a slot, 0 if there is none; `None` if it holds no record.
+    pub fn last_seq_of(&self, slot: u32) -> Option<u64> {
+        self.class_in(slot)?;
+        let last = self.slots.get(slot).last_event;
+        Some(if last == NO_EVENT { 0 } else { self.timeline.seq(last) })
+    }
+
+    /// The record in a slot with its moments.
+    pub fn dated_in(&self, slot: u32) -> Dated<'_> {
+        Dated {
+            record: self.slots.record(slot),
+            moments: self.slots.moments(slot),
         }
     }
 
-    /// The slot of a record.
-    pub fn slot_of(&self, id: &str) -> Option<u32> {
-        self.slot_spelled(&spelled(id))
+    /// All records with a name, in their order.
+    pub fn in_order(&self) -> impl Iterator<Item = Cow<'_, [u8]>> {
+        let rows = (0..self.slots.len() as u32).filter_map(|slot| self.row(slot));
+        rows.filter(|row| !row.id().is_empty()).map(|row| row.record)
     }
 
-    /// The same, the id given as it stands between quotes in canonical JSON.
-    pub fn slot_spelled(&self, id: &[u8]) -> Option<u32> {
-        let slot = self.find(id)?;
-        (self.slots.class(slot) != NO_CLASS).then_some(slot)
+    /// The slots of the records of a face, in insertion order; only those of some kinds, if given.
+    pub fn of_face<'a>(&'a self, face: &'a str, kinds: Option<&'a [&'a [u8]]>) -> impl Iterator<Item = u32> + use<'a> {
+        let is_wanted = move |class: &Class| class.face && kinds.is_none_or(|kinds| kinds.contains(&&*class.kind));
+        let slots = self.catalog.slots(is_wanted);
+        slots.filter(move |&slot| face_of(&self.slots.id(slot)) == Some(face))
     }
 
-    /// The canonical record in a slot.
-    pub fn record_in(&self, slot: u32) -> Cow<'_, [u8]> {
-        self.bytes_at(self.slots.at(slot))
+    /// Those of a face that changed since then, each once; all of them, if that is another state or too long ago.
+    pub fn of_face_since(&self, face: &str, mark: &Watermark) -> Vec<u32> {
+        let Some(changed) = self.changes.since(mark) else {
+            return self.of_face(face, None).collect();
+        };
+        // Most changes are of plain records: their ids are not read.
+        let may_be = |slot: u32| self.class_in(slot).is_some_and(|class| class.face);
+        let is_of_face = |slot: &u32| may_be(*slot) && face_of(&self.slots.id(*slot)) == Some(face);
+        let mut slots: Vec<u32> = changed.iter().copied().filter(is_of_face).collect();
+        slots.sort_unstable();
+        slots.dedup();
+        slots
+    }
+
+    /// The slots of the records that events of the live log are about from some place on, ascending.
+    ///
+    /// # Errors
+    /// `Refused` if there is no memory for the list.
+    pub fn slots_since(&self, offset: u64) -> Result<Vec<u32>, Refused> {
+        let first = self.timeline.index_from(offset);
+        let mut touched = gathered(self.timeline.slots_from(first))?;
+        touched.sort_unstable();
+        touched.dedup();
+        Ok(touched)
+    }
+
+    /// A copy of all records that later events do not change.
+    ///
+    /// # Errors
+    /// `Refused` if there is no memory for what is not sealed.
+    pub fn freeze(&self) -> Result<Frozen, Refused> {
+        self.freeze_those(0..self.slots.len() as u32)
+    }
+
+    /// The same of the records in some slots, in their order.
+    ///
+    /// # Errors
+    /// `Refused` if there is no memory for what is not sealed.
+    pub fn freeze_those(&self, wanted: impl Iterator<Item = u32>) -> Result<Frozen, Refused> {
+        Ok(Frozen {
+            numbers: gathered(wanted.filter(|&slot| self.slots.is_record(slot)))?,
+            state_id: self.changes.state_id().clone(),
+            slots: self.slots.copy()?,
+            classes: self.catalog.classes(),
+            runs: self.timeline.runs().to_vec(),
+        })
     }
 }

@@ -1,18 +1,18 @@
-//! Hands out records with what the state keeps beside them, for those who index or date them.
+//! Records with what the state keeps beside them, one by one, frozen at one moment, or as lines of an export.
 
 use std::borrow::Cow;
 
 use super::catalog::Class;
-use super::changes::Changes;
-use super::listing::Listing;
-use super::query::Query;
-use super::records::State;
-use super::table::{Slot, View};
-use crate::segment::NO_CLASS;
-use crate::snapshot::Moments;
-use chronolog::json::Span;
-use chronolog::memory::{Refused, gathered};
-use chronolog::scope::Viewer;
+use super::changes::StateId;
+use super::slots::{Slot, SlotTable};
+use super::timeline::seq_in;
+use super::unspelled;
+use crate::segment::NO_EVENT;
+use crate::snapshot::{Moments, Stamp};
+use chronolog::error::Result;
+use chronolog::event::draft_value::RECORD_FIELDS;
+use chronolog::event::stamp;
+use chronolog::json::{Span, members};
 
 /// One record with what the state keeps beside it.
 #[derive(Clone, Debug)]
@@ -27,18 +27,97 @@ pub struct Row<'a> {
     pub class: &'a Class,
     /// How much it is believed.
     pub confidence: f64,
-    /// The seq of the last event of the live log that speaks of it; 0 if none does.
+    /// The seq of the last event of the live log about it; 0 if there is none.
     pub seq: u64,
 }
 
-impl Row<'_> {
+impl<'a> Row<'a> {
+    pub(super) fn of(slots: &'a SlotTable, slot: u32, class: &'a Class, seq_of: impl Fn(u32) -> u64) -> Self {
+        let held = slots.get(slot);
+        Self {
+            slot,
+            record: slots.record(slot),
+            id_span: held.id,
+            class,
+            confidence: held.confidence,
+            seq: if held.last_event == NO_EVENT {
+                0
+            } else {
+                seq_of(held.last_event)
+            },
+        }
+    }
+
     /// Its id as canonical JSON between quotes.
     pub fn id(&self) -> &[u8] {
         self.id_span.of(&self.record)
     }
 }
 
-/// A canonical record, and when it was made and spoken of last.
+/// Records as they were at one moment, in insertion order.
+#[derive(Debug)]
+pub struct Frozen {
+    pub(super) slots: SlotTable,
+    pub(super) numbers: Vec<u32>,
+    pub(super) classes: Vec<Class>,
+    /// Runs of seqs of the timeline.
+    pub(super) runs: Vec<(u32, u64)>,
+    pub(super) state_id: StateId,
+}
+
+impl Frozen {
+    /// The canonical records.
+    pub fn records(&self) -> impl ExactSizeIterator<Item = Cow<'_, [u8]>> {
+        self.numbers.iter().map(|&slot| self.slots.record(slot))
+    }
+
+    /// Their moments.
+    pub fn moments(&self) -> impl ExactSizeIterator<Item = Moments> {
+        self.numbers.iter().map(|&slot| self.slots.moments(slot))
+    }
+
+    /// The number and the slot of one of them.
+    pub(super) fn slot(&self, place: usize) -> Option<(u32, Cow<'_, Slot>)> {
+        let &number = self.numbers.get(place)?;
+        Some((number, self.slots.get(number)))
+    }
+
+    /// Whether all that was read of them so far is as it was sealed.
+    ///
+    /// # Errors
+    /// `Io` if not: nothing of it is to be used.
+    pub fn check(&self) -> Result<()> {
+        self.slots.check()
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.numbers.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.numbers.is_empty()
+    }
+
+    /// One of them, by its place.
+    pub fn row(&self, place: usize) -> Option<Row<'_>> {
+        let &slot = self.numbers.get(place)?;
+        let class = self.classes.get(self.slots.class(slot) as usize)?;
+        Some(Row::of(&self.slots, slot, class, |last| seq_in(&self.runs, last)))
+    }
+
+    /// The same with its moments.
+    pub fn dated(&self, place: usize) -> Option<Dated<'_>> {
+        let &slot = self.numbers.get(place)?;
+        Some(Dated {
+            record: self.slots.record(slot),
+            moments: self.slots.moments(slot),
+        })
+    }
+}
+
+/// A canonical record, and when it was made and changed last.
 #[derive(Clone, Debug)]
 pub struct Dated<'a> {
     /// The record.
@@ -47,148 +126,69 @@ pub struct Dated<'a> {
     pub moments: Moments,
 }
 
-/// All rows as they were at one moment.
-#[derive(Debug)]
-pub struct Survey {
-    view: View,
-    rows: Vec<(u32, u64)>,
-    classes: Vec<Class>,
+/// A record as a line of an export.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExportLine {
+    /// Its id.
+    pub id: String,
+    /// Its kind.
+    pub kind: String,
+    /// The canonical record with its times, and a newline.
+    pub line: Vec<u8>,
 }
 
-impl Survey {
-    /// How many there are.
-    pub fn len(&self) -> usize {
-        self.rows.len()
-    }
+/// The places of id and kind among the fields.
+const ID: usize = 4;
+const KIND: usize = 6;
+/// The first moment of the year 1, and the first one behind the year 9999.
+const YEARS: std::ops::Range<i64> = -62_135_596_800_000_000..253_402_300_800_000_000;
 
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.rows.is_empty()
-    }
-
-    /// As [`Frozen::check`](super::Frozen::check).
-    ///
-    /// # Errors
-    /// `Io` if a check failed.
-    pub fn check(&self) -> chronolog::error::Result<()> {
-        match self.view.has_failed() {
-            true => Err(super::frozen::damaged_segment()),
-            false => Ok(()),
-        }
-    }
-
-    /// One of them, by its place in the order of insertion.
-    pub fn row(&self, at: usize) -> Option<Row<'_>> {
-        let (number, seq) = self.rows.get(at)?;
-        let slot = self.view.get(*number);
-        Some(Row {
-            slot: *number,
-            record: self.view.bytes_at(slot.at),
-            id_span: slot.id,
-            class: self.classes.get(slot.class as usize)?,
-            confidence: slot.confidence,
-            seq: *seq,
-        })
-    }
-}
-
-impl State {
-    /// Which records changed.
-    pub fn changes(&self) -> &Changes {
-        &self.changes
-    }
-
-    /// The slots that are in memory, changed ones among them.
-    pub fn slots_in_memory(&self) -> impl ExactSizeIterator<Item = u32> {
-        let mut slots: Vec<u32> = self.slots.in_memory().map(|(slot, _)| slot).collect();
-        slots.sort_unstable();
-        slots.into_iter()
-    }
-
-    /// The class of the record in a slot; `None` if there is no record in it.
-    pub fn class_in(&self, slot: u32) -> Option<&Class> {
-        let is_there = (slot as usize) < self.slots.len();
-        let class = is_there.then(|| self.slots.class(slot));
-        let class = class.filter(|class| *class != NO_CLASS)?;
-        Some(self.catalog.class_of(class))
-    }
-
-    /// What a slot holds; `None` if there is no record in it.
-    pub fn row(&self, number: u32) -> Option<Row<'_>> {
-        let is_there = (number as usize) < self.slots.len();
-        let slot = is_there
-            .then(|| self.slots.get(number))
-            .filter(|slot| slot.class != NO_CLASS)?;
-        Some(Row {
-            slot: number,
-            record: self.bytes_at(slot.at),
-            id_span: slot.id,
-            class: self.catalog.class_of(slot.class),
-            confidence: slot.confidence,
-            seq: self.seq_of(&slot),
-        })
-    }
-
-    /// The seq of the last event of the live log about the record in a slot, 0 if there is none; `None` if it holds no record.
-    pub fn last_seq_of(&self, slot: u32) -> Option<u64> {
-        let held = self.slots.get(slot);
-        (held.class != NO_CLASS).then(|| self.seq_of(&held))
-    }
-
-    /// Whether the record in a slot has an id, which stands as between quotes in canonical JSON. A sealed record is not read for it: its
-    /// hash has to do.
-    pub fn is_id_of(&self, slot: u32, id: &[u8]) -> bool {
-        (slot as usize) < self.slots.len()
-            && self.slots.class(slot) != NO_CLASS
-            && match self.slots.sealed_hash(slot) {
-                Some(hash) => self.slots.hash_sealed(id) == Some(hash),
-                None => *self.id_of(slot) == *id,
+impl Dated<'_> {
+    /// The record as a line of an export; `None` if it has not exactly the fields of a record, or a time that has no spelling.
+    pub fn export_line(&self) -> Option<ExportLine> {
+        let record: &[u8] = &self.record;
+        let mut values: [&[u8]; RECORD_FIELDS.len()] = Default::default();
+        let mut fields = members(record);
+        for (name, value) in RECORD_FIELDS.iter().zip(&mut values) {
+            let (key, found) = fields.next()?;
+            if key != name.as_bytes() {
+                return None;
             }
-    }
-
-    /// The record of an id with its moments, if somebody sees it.
-    pub fn dated(&self, viewer: &Viewer, id: &str) -> Option<Dated<'_>> {
-        let slot = self.slot_of(id)?;
-        self.is_seen(viewer, slot).then(|| self.dated_in(slot))
-    }
-
-    /// The record in a slot with its moments.
-    pub fn dated_in(&self, slot: u32) -> Dated<'_> {
-        Dated {
-            record: self.record_in(slot),
-            moments: self.moments_of(slot),
+            *value = found;
         }
-    }
-
-    /// The records that a query asks for, in insertion order, with their moments.
-    pub fn query_dated(&self, query: &Query) -> Result<Vec<Dated<'_>>, Refused> {
-        let listing = Listing {
-            query: query.clone(),
-            ..Listing::default()
-        };
-        let slots = listing.by_place(self, None, query.limit.unwrap_or(usize::MAX))?;
-        gathered(slots.into_iter().map(|slot| self.dated_in(slot)))
-    }
-
-    /// The same one by one, its limit aside.
-    pub fn matches_dated<'a>(&'a self, query: &Query) -> impl Iterator<Item = Dated<'a>> + use<'a> {
-        self.matching_slots(query).map(|slot| self.dated_in(slot))
-    }
-
-    fn seq_of(&self, slot: &Slot) -> u64 {
-        let last = self.timeline().index(slot.last_event);
-        last.map_or(0, |last| self.timeline().seq(last))
-    }
-
-    /// All rows as they are now, to be read while others go on.
-    pub fn survey(&mut self) -> Result<Survey, Refused> {
-        let slots = (0..self.slots.len() as u32).map(|number| (number, self.slots.get(number)));
-        let rows = slots.filter(|(_, slot)| slot.class != NO_CLASS);
-        let rows = gathered(rows.map(|(number, slot)| (number, self.seq_of(&slot))))?;
-        Ok(Survey {
-            rows,
-            classes: self.catalog.classes(),
-            view: self.view()?,
+        if fields.next().is_some() {
+            return None;
+        }
+        let text = |quoted: &[u8]| Some(unspelled(quoted.strip_prefix(b"\"")?.strip_suffix(b"\"")?));
+        // "created_at" comes behind "confidence", "updated_at" behind all others.
+        let first = values[0].as_ptr() as usize - record.as_ptr() as usize + values[0].len();
+        let (before, behind) = record.strip_suffix(b"}")?.split_at_checked(first)?;
+        let mut line = before.to_vec();
+        add_time(&mut line, "created_at", self.moments.created)?;
+        line.extend_from_slice(behind);
+        add_time(&mut line, "updated_at", self.moments.updated)?;
+        line.extend_from_slice(b"}\n");
+        Some(ExportLine {
+            id: text(values[ID])?,
+            kind: text(values[KIND])?,
+            line,
         })
     }
+}
+
+/// Adds a time as Python spells it, if it is known; `None` if it has no spelling.
+fn add_time(line: &mut Vec<u8>, name: &str, stamp: Stamp) -> Option<()> {
+    let Some(micros) = stamp.micros() else {
+        return Some(());
+    };
+    if !YEARS.contains(&micros) {
+        return None;
+    }
+    let digits = stamp::digits(micros);
+    // Whole seconds have no fraction.
+    let shown = if micros % 1_000_000 == 0 { 19 } else { 26 };
+    line.extend_from_slice(format!(",\"{name}\":\"").as_bytes());
+    line.extend_from_slice(&digits[..shown]);
+    line.extend_from_slice(b"+00:00\"");
+    Some(())
 }

@@ -9,9 +9,63 @@ use std::sync::LazyLock;
 
 use roaring::RoaringBitmap;
 
-use super::sight::Sight;
 use crate::snapshot::Stamp;
 use chronolog::scope::{Carried, Scope, SeenAs, Viewer, carried};
+
+/// The scopes that somebody sees in a state, by their numbers. It is good until the state changes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Sight {
+    /// These, ascending; all if there is no list.
+    some: Option<Vec<u32>>,
+    /// Of all not these, ascending: what has expired.
+    without: Vec<u32>,
+}
+
+impl Sight {
+    /// Everything.
+    pub const ALL: Self = Self {
+        some: None,
+        without: Vec::new(),
+    };
+
+    /// These scopes, ascending.
+    pub fn of(scopes: Vec<u32>) -> Self {
+        Self {
+            some: Some(scopes),
+            without: Vec::new(),
+        }
+    }
+
+    /// Whether there is nothing that is not seen.
+    #[inline]
+    pub fn is_all(&self) -> bool {
+        self.some.is_none() && self.without.is_empty()
+    }
+
+    /// Whether there is no scope that is not seen, though what has expired in it may not be.
+    pub fn is_of_all_scopes(&self) -> bool {
+        self.some.is_none()
+    }
+
+    /// Whether records of a scope are seen.
+    #[inline]
+    pub fn sees(&self, scope: u32) -> bool {
+        match &self.some {
+            Some(some) => some.binary_search(&scope).is_ok(),
+            None => self.without.is_empty() || self.without.binary_search(&scope).is_err(),
+        }
+    }
+
+    /// The scopes that are seen; `None` if all are, but for what has expired.
+    pub fn scopes(&self) -> Option<impl ExactSizeIterator<Item = u32> + '_> {
+        self.some.as_ref().map(|some| some.iter().copied())
+    }
+
+    /// What has expired and is not seen, where all else is.
+    pub(super) fn without(&self) -> &[u32] {
+        &self.without
+    }
+}
 
 /// The number of what is shared.
 pub(super) const SHARED: u32 = 0;
@@ -19,6 +73,15 @@ pub(super) const SHARED: u32 = 0;
 const MALFORMED: u32 = 1;
 /// How many numbers are given from the start.
 const GIVEN: usize = 2;
+
+/// The name of a scope for a segment.
+pub(super) fn name_of(scope: &Carried) -> Vec<u8> {
+    match scope {
+        Carried::Malformed => b"!".to_vec(),
+        Carried::Names(scope) if scope.is_shared() => Vec::new(),
+        Carried::Names(scope) => scope.spelled(),
+    }
+}
 
 /// All scopes of a state.
 #[derive(Debug)]
@@ -139,16 +202,11 @@ impl Directory {
     /// The name of a scope for a segment, and the last event about any of its records.
     pub(super) fn name_of(&self, number: u32) -> (Vec<u8>, Stamp) {
         let members = &self.members[number as usize];
-        let name = match &members.scope {
-            Carried::Malformed => b"!".to_vec(),
-            Carried::Names(scope) if scope.is_shared() => Vec::new(),
-            Carried::Names(scope) => scope.spelled(),
-        };
         let twin = self.twins.get(&number).map(|twin| self.members[*twin as usize].spoken);
         let spoken = twin
             .filter(|twin| twin.seq() > members.spoken.seq())
             .unwrap_or(members.spoken);
-        (name, spoken)
+        (name_of(&members.scope), spoken)
     }
 
     /// How many records each scope has, expired ones included.
@@ -176,7 +234,7 @@ impl Directory {
     }
 
     /// The scope itself of what may have expired.
-    pub(super) fn living(&self, scope: u32) -> u32 {
+    pub(crate) fn living(&self, scope: u32) -> u32 {
         self.members[scope as usize].expired_of.unwrap_or(scope)
     }
 
@@ -188,15 +246,8 @@ impl Directory {
 
     /// Whether any record has expired.
     #[inline]
-    pub(super) fn has_expired(&self) -> bool {
+    pub(crate) fn has_expired(&self) -> bool {
         self.expired > 0
-    }
-
-    /// The numbers of what has expired, ascending.
-    fn expired_scopes(&self) -> Vec<u32> {
-        let mut scopes: Vec<u32> = self.twins.values().copied().collect();
-        scopes.sort_unstable();
-        scopes
     }
 
     /// The slots of all that have, scope by scope.
@@ -383,7 +434,11 @@ impl Directory {
         let seen = if is_all { None } else { viewer.choose(&self.numbers) };
         let Some(mut seen) = seen else {
             return match self.has_expired() && !viewer.sees_expired() {
-                true => Sight::but(self.expired_scopes()),
+                true => {
+                    let mut without: Vec<u32> = self.twins.values().copied().collect();
+                    without.sort_unstable();
+                    Sight { some: None, without }
+                }
                 false => Sight::ALL,
             };
         };

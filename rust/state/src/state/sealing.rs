@@ -6,10 +6,13 @@ use std::sync::Arc;
 
 use roaring::RoaringBitmap;
 
+use super::catalog::Class;
 use super::records::State;
-use super::table::{At, SealedSlots, Slot, View};
+use super::slots::{At, SealedSlots, SlotTable};
 use super::timeline::Timeline;
-use crate::segment::{self, Head, Locator, NO_CLASS, NO_EVENT, Sealed, SegmentDraft, SegmentRow, Source, check_of};
+use crate::segment::{
+    self, Head, Locator, NO_CLASS, NO_EVENT, Sealed, Segment, SegmentDraft, SegmentRow, Source, check_of,
+};
 use crate::snapshot::Stamp;
 use chronolog::disk::{DiskFile, read_over};
 use chronolog::event::UPSERT_RECORD_START;
@@ -26,91 +29,59 @@ const PIECE_BYTES: usize = 1024 * 1024;
 /// What a state holds in memory, copied so that it can be sealed while the state goes on.
 pub struct Unsealed {
     draft: SegmentDraft,
-    /// The slots, ascending.
-    slots: Vec<(u32, Slot)>,
-    view: View,
-    /// For each slot: its last event if that is not sealed, and the place of class and scope in the names of the segment.
-    notes: Vec<RowNote>,
-}
-
-struct RowNote {
-    last_event: u32,
-    class: u32,
-    scope: u32,
+    slots: SlotTable,
+    /// The place of each scope among the names of the segment.
+    scopes: HashMap<u32, u32>,
 }
 
 impl State {
     /// The state that segments hold.
     pub fn of_segments(rows: Arc<Sealed>) -> Self {
-        let mut state = Self::default();
-        state.timeline = Timeline::behind(&rows);
-        let (mut classes, mut scopes) = (Vec::new(), Vec::new());
+        let mut state = Self {
+            timeline: Timeline::behind(&rows),
+            ..Self::default()
+        };
         for segment in rows.segments() {
             let replaced: RoaringBitmap = (0..segment.replaced() as u32).map(|row| segment.ordinal(row)).collect();
             state.catalog.forget_slots(&replaced);
             state.scopes.forget_slots(&replaced);
-            let names = segment.class_names();
-            let names = names
-                .iter()
-                .map(|(kind, status, face)| state.catalog.class(kind, status, *face));
-            let numbers: Vec<u32> = names.collect();
-            for (class, slots) in numbers.iter().zip(segment.class_sets()) {
+            let (classes, scopes) = state.numbers_of(segment);
+            for (class, slots) in classes.iter().zip(segment.class_sets()) {
                 state.catalog.add_slots(*class, &slots);
             }
-            classes.push(numbers);
-            let mut numbers = Vec::new();
-            for ((name, spoken), slots) in segment.scope_names().iter().zip(segment.scope_sets()) {
-                let number = state.scopes.number_of_name(name);
-                state.scopes.add_slots(number, &slots);
+            for ((scope, (_, spoken)), slots) in scopes.iter().zip(segment.scope_names()).zip(segment.scope_sets()) {
+                state.scopes.add_slots(*scope, &slots);
                 state
                     .scopes
-                    .speak(Some(number), Stamp::of_numbers(spoken[0], spoken[1]));
-                numbers.push(number);
+                    .speak(Some(*scope), Stamp::of_numbers(spoken[0], spoken[1]));
             }
-            scopes.push(numbers);
         }
         if let Some(head) = rows.head() {
             state.declares = head.declares;
-            state.order.inversions = head.inversions;
-            state
-                .scopes
-                .speak(None, Stamp::of_numbers(head.unscoped[0], head.unscoped[1]));
+            state.slots.set_inversions(head.inversions);
+            let [seq, micros] = head.unscoped;
+            state.scopes.speak(None, Stamp::of_numbers(seq, micros));
         }
-        let first_mark = Some(state.timeline.first_mark());
-        let sealed = SealedSlots {
-            rows,
-            classes,
-            scopes,
-            first_mark,
-        };
-        state.slots.adopt(sealed, |_, _| false);
-        state.find_restated();
+        state.adopt(rows);
+        let erasures: Vec<u32> = state.of_face(ERASURES, None).collect();
+        for slot in erasures {
+            state.restated.note_erasure(&state.slots.record(slot), false);
+        }
+        if !state.restated.is_empty() {
+            for slot in 0..state.slots.len() as u32 {
+                state.restated.note_place(slot, state.slots.created(slot));
+            }
+        }
         state
     }
 
-    /// Which records an erasure wrote again.
-    fn find_restated(&mut self) {
-        let erasures: Vec<u32> = self.of_face(ERASURES).collect();
-        for slot in erasures {
-            let record = self.record_in(slot).into_owned();
-            self.note_restated(&record, false);
-        }
-        if !self.restated.is_empty() {
-            for slot in 0..self.slots.len() as u32 {
-                let created = self.created_in(slot);
-                self.restated_at(slot, created);
-            }
-        }
-    }
-
-    /// Whether a check of a segment or of a record failed: nothing that was read is to be used then.
-    pub fn has_failed(&self) -> bool {
-        self.slots.sealed().is_some_and(|sealed| sealed.rows.has_failed())
-    }
-
-    /// The segments of this state.
-    pub fn sealed(&self) -> Option<&Arc<Sealed>> {
-        self.slots.sealed().map(|sealed| &sealed.rows)
+    /// What the classes and scopes of a segment are called in this state.
+    fn numbers_of(&mut self, segment: &Segment) -> (Vec<u32>, Vec<u32>) {
+        let classes = segment.class_names().into_iter();
+        let classes = classes.map(|(kind, status, face)| self.catalog.number(&kind, &status, face));
+        let scopes = segment.scope_names().into_iter();
+        let scopes = scopes.map(|(name, _)| self.scopes.number_of_name(&name));
+        (classes.collect(), scopes.collect())
     }
 
     /// How much is not sealed: events or records, whichever are more.
@@ -119,23 +90,21 @@ impl State {
         events.max(self.slots.in_memory_len())
     }
 
-    /// Whether what is in memory can be sealed: nothing is in doubt, and records have the numbers that they have in every process.
+    /// Whether what is in memory can be sealed: nothing is in doubt, and records have the slots that they have in every process.
     pub fn can_be_sealed(&self) -> bool {
         !self.is_outlived && self.is_settled()
     }
 
     /// Whether nothing is in doubt and nothing is expected from the events that come next.
     pub fn is_settled(&self) -> bool {
-        self.order.doubts.is_none() && !self.restated.is_awaiting() && self.awaited.is_none()
+        !self.slots.is_in_doubt() && !self.restated.is_awaiting()
     }
 
     /// Copies what is in memory. `head` says what is known about the log: origin, head and position.
     ///
     /// # Errors
     /// `Refused` if there is no memory for the copy.
-    pub fn unsealed(&mut self, head: Head) -> Result<Unsealed, Refused> {
-        let mut slots: Vec<(u32, Slot)> = self.slots.in_memory().collect();
-        slots.sort_unstable_by_key(|(number, _)| *number);
+    pub fn unsealed(&self, head: Head) -> Result<Unsealed, Refused> {
         let mut draft = SegmentDraft {
             head: Head {
                 from: self.timeline.sealed_len(),
@@ -143,83 +112,50 @@ impl State {
                 first_slot: self.slots.sealed_len(),
                 end_slot: self.slots.len() as u32,
                 next_seq: self.timeline.next_seq(),
-                inversions: self.order.inversions,
+                inversions: self.slots.inversions(),
                 declares: self.declares,
                 unscoped: self.scopes.unscoped().numbers(),
                 seed: match self.slots.sealed() {
-                    Some(sealed) => sealed.rows.seed(),
+                    Some(sealed) => sealed.seed(),
                     None => segment::seed_of(&head.origin),
                 },
                 ..head
             },
             // All of them, in their order: it is the order in which they are counted.
-            classes: self
-                .catalog
-                .classes()
-                .into_iter()
-                .map(|class| (class.kind.into(), class.status.into(), class.face))
-                .collect(),
+            classes: self.catalog.classes().iter().map(Class::name).collect(),
             ..SegmentDraft::default()
         };
         self.timeline.add_unsealed(&mut draft);
         let mut scopes: HashMap<u32, u32> = HashMap::new();
-        let mut notes = Vec::with_capacity(slots.len());
-        for (_, slot) in &slots {
-            let is_record = slot.class != NO_CLASS;
-            let scope = is_record.then(|| {
-                *scopes.entry(slot.scope).or_insert_with(|| {
-                    let (name, spoken) = self.scopes.name_of(slot.scope);
+        for slot in self.slots.in_memory() {
+            let held = self.slots.view(slot);
+            if held.class != NO_CLASS {
+                scopes.entry(held.scope).or_insert_with(|| {
+                    let (name, spoken) = self.scopes.name_of(held.scope);
                     draft.scopes.push((name, spoken.numbers()));
                     draft.scopes.len() as u32 - 1
-                })
-            });
-            notes.push(RowNote {
-                last_event: self.timeline.index_or_none(slot.last_event),
-                class: slot.class,
-                scope: scope.unwrap_or(0),
-            });
+                });
+            }
         }
-        Ok(Unsealed {
-            draft,
-            slots,
-            notes,
-            view: self.view()?,
-        })
+        let slots = self.slots.copy()?;
+        Ok(Unsealed { draft, slots, scopes })
     }
 
     /// Takes segments that hold all of this state up to some event, and forgets what it holds of that in memory.
     pub fn adopt(&mut self, rows: Arc<Sealed>) {
-        let (mut classes, mut scopes) = (Vec::new(), Vec::new());
-        for segment in rows.segments() {
-            let names = segment.class_names();
-            classes.push(
-                names
-                    .iter()
-                    .map(|(kind, status, face)| self.catalog.class(kind, status, *face))
-                    .collect(),
-            );
-            let names = segment.scope_names();
-            scopes.push(names.iter().map(|(name, _)| self.scopes.number_of_name(name)).collect());
-        }
-        let timeline = &self.timeline;
-        let is_in = |number: u32, slot: &Slot| {
-            let last = timeline.index(slot.last_event);
-            number < rows.slots() && last.is_none_or(|last| last < rows.events())
-        };
+        let names = rows.segments().iter().map(|segment| self.numbers_of(segment));
+        let (classes, scopes) = names.unzip();
+        let (slots, events) = (rows.slots(), rows.events());
+        self.timeline.adopt(&rows);
         let sealed = SealedSlots {
-            rows: Arc::clone(&rows),
+            rows,
             classes,
             scopes,
-            first_mark: Some(timeline.first_mark()),
+            is_live: true,
         };
-        self.slots.adopt(sealed, is_in);
-        self.timeline.adopt(&rows);
-        self.ids.retain(|entry| entry.slot >= rows.slots());
-        self.ids
-            .shrink_to(0, |entry| super::records::SlotEntry::spread(entry.hash));
-        let slots = &self.slots;
-        self.expiries.retain(|slot| !slots.is_sealed(slot));
-        self.move_out();
+        self.slots.adopt(sealed, |number, slot| {
+            number < slots && (slot.last_event == NO_EVENT || slot.last_event < events)
+        });
     }
 }
 
@@ -234,15 +170,17 @@ impl Unsealed {
     /// # Errors
     /// What the disk says.
     pub fn write(mut self, file: Arc<dyn DiskFile>, log: &dyn DiskFile, base: Option<&dyn DiskFile>) -> io::Result<()> {
-        let mut locators: Vec<Option<Locator>> = vec![None; self.slots.len()];
-        self.find_in_log(log, &mut locators)?;
+        let numbers = self.slots.in_memory();
+        let mut locators: Vec<Option<Locator>> = vec![None; numbers.len()];
+        self.find_in_log(log, &numbers, &mut locators)?;
         if let Some(base) = base {
-            self.find_in_base(base, &mut locators)?;
+            self.find_in_base(base, &numbers, &mut locators)?;
         }
-        let mut rows = Vec::with_capacity(self.slots.len());
-        for ((number, slot), (note, found)) in self.slots.iter().zip(self.notes.iter().zip(locators)) {
-            let record = self.view.bytes_at(slot.at);
-            let mut locator = match found.or_else(|| self.view.locator(slot.at)) {
+        let mut rows = Vec::with_capacity(numbers.len());
+        for (number, found) in numbers.into_iter().zip(locators) {
+            let slot = self.slots.get(number);
+            let record = self.slots.bytes_at(&slot.at);
+            let mut locator = match found.or_else(|| self.slots.locator(&slot.at)) {
                 Some(locator) => locator,
                 None => {
                     let offset = self.draft.inline.len() as u64;
@@ -253,51 +191,49 @@ impl Unsealed {
             locator.is_gone = slot.is_gone;
             let ([created, created_at], [updated, updated_at]) = (slot.created.numbers(), slot.updated.numbers());
             rows.push(SegmentRow {
-                ordinal: *number,
+                ordinal: number,
                 locator,
                 id: slot.id,
                 id_hash: segment::id_hash(slot.id.of(&record), self.draft.head.seed),
-                class: note.class,
-                scope: note.scope,
+                class: slot.class,
+                scope: self.scopes.get(&slot.scope).copied().unwrap_or(0),
                 confidence: slot.confidence,
                 moments: [created, created_at, updated, updated_at],
-                last_event: note.last_event,
+                last_event: slot.last_event,
                 expires: slot.expires,
             });
         }
-        if self.view.has_failed() {
+        if self.slots.has_failed() {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "a segment is damaged"));
         }
         segment::write(file, &self.draft, &rows)
     }
 
     /// Finds records in the lines of their last events.
-    fn find_in_log(&self, log: &dyn DiskFile, locators: &mut [Option<Locator>]) -> io::Result<()> {
+    fn find_in_log(&self, log: &dyn DiskFile, numbers: &[u32], locators: &mut [Option<Locator>]) -> io::Result<()> {
         let first = self.draft.head.from;
         let mut lines = Lines::of(log);
         // Most rows are in the order of their events, so the log is read once.
-        for (((_, slot), note), locator) in self.slots.iter().zip(&self.notes).zip(locators) {
-            let (At::Arena(_), Some(event)) = (slot.at, note.last_event.checked_sub(first)) else {
-                continue;
-            };
-            if note.last_event == NO_EVENT {
-                continue;
+        for (number, locator) in numbers.iter().zip(locators) {
+            let slot = self.slots.get(*number);
+            let event = slot.last_event.checked_sub(first);
+            let event = event.and_then(|event| self.draft.events.get(event as usize));
+            if let (At::Memory(record), Some(event)) = (&slot.at, event) {
+                *locator = located(lines.at(event.offset)?, event.offset, record);
             }
-            let Some(event) = self.draft.events.get(event as usize) else {
-                continue;
-            };
-            let line = lines.at(event.offset)?;
-            *locator = located(line, event.offset, &self.view.bytes_at(slot.at));
         }
         Ok(())
     }
 
     /// Finds records in the lines of a base.
-    fn find_in_base(&self, base: &dyn DiskFile, locators: &mut [Option<Locator>]) -> io::Result<()> {
-        let mut wanted: HashMap<u64, usize> = HashMap::new();
-        for (at, (_, slot)) in self.slots.iter().enumerate() {
-            if locators[at].is_none() && matches!(slot.at, At::Arena(_)) && slot.class != NO_CLASS {
-                wanted.insert(xxh3_64(&self.view.bytes_at(slot.at)), at);
+    fn find_in_base(&self, base: &dyn DiskFile, numbers: &[u32], locators: &mut [Option<Locator>]) -> io::Result<()> {
+        let mut wanted = HashMap::new();
+        for (at, number) in numbers.iter().enumerate() {
+            let slot = self.slots.get(*number);
+            if let (At::Memory(record), None) = (&slot.at, &locators[at])
+                && slot.class != NO_CLASS
+            {
+                wanted.insert(xxh3_64(record), (at, Arc::clone(record)));
             }
         }
         let mut lines = Lines::of(base);
@@ -305,10 +241,10 @@ impl Unsealed {
         while offset < length {
             let line = lines.at(offset)?;
             let record = line.strip_suffix(b",").unwrap_or(line);
-            if let Some(&at) = wanted.get(&xxh3_64(record))
-                && *self.view.bytes_at(self.slots[at].1.at) == *record
+            if let Some((at, known)) = wanted.get(&xxh3_64(record))
+                && **known == *record
             {
-                locators[at] = Some(Locator::of(Source::Base, offset, record));
+                locators[*at] = Some(Locator::of(Source::Base, offset, record));
             }
             offset += line.len() as u64 + 1;
         }
@@ -394,7 +330,7 @@ mod tests {
     use crate::condition::Condition;
     use crate::index::{After, FieldIndexes, IndexLookup, Indexes, QueryPlan, is_of_all};
     use crate::segment::{Segment, Sources, merge};
-    use crate::state::slots::tests::says;
+    use crate::state::tests::says;
     use crate::state::{By, Listing, Query};
     use chronolog::disk::MemoryFile;
     use chronolog::event::faces::index_named;
@@ -421,9 +357,11 @@ mod tests {
             .write(file.clone(), &Bytes(Vec::new()), None)
             .expect("written");
         let failed = state
+            .slots
             .sealed()
             .map_or_else(Arc::default, |sealed| Arc::clone(sealed.mark()));
         let mut segments = state
+            .slots
             .sealed()
             .map_or_else(Vec::new, |sealed| sealed.segments().to_vec());
         segments.push(opened(&file, &failed));
@@ -477,13 +415,13 @@ mod tests {
                 let (slots, _) = listing.slots(state, None, &|_| None, 1).expect("memory");
                 let records = slots
                     .iter()
-                    .map(|&slot| String::from_utf8_lossy(&state.record_in(slot)).into_owned());
+                    .map(|&slot| String::from_utf8_lossy(&state.slots.record(slot)).into_owned());
                 said.push(format!("{by:?} {reverse} {:?}", records.collect::<Vec<_>>()));
             }
         }
         for number in 0..40 {
             let id = format!("r{number}");
-            let moments = state.slot_of(&id).map(|slot| state.moments_of(slot));
+            let moments = state.slots.of_id(&id).map(|slot| state.slots.moments(slot));
             said.push(format!(
                 "{id} {:?} {:?} {moments:?}",
                 state.get(&id),
@@ -492,7 +430,7 @@ mod tests {
         }
         said.push(format!("{:?}", state.timeline().since(5)));
         said.push(format!("{:?}", state.slots_since(30).expect("memory").len()));
-        said.push(format!("{} {}", state.len(), state.order.is_ordered()));
+        said.push(format!("{} {}", state.len(), state.slots.is_ordered()));
         said
     }
 
@@ -552,7 +490,7 @@ mod tests {
             slots.sort_unstable();
             slots.dedup();
             said.push(format!("{name} {slots:?}"));
-            assert!((0..state.slot_count() as u32).all(|slot| index.has(slot) == slots.contains(&slot)));
+            assert!((0..state.slots.len() as u32).all(|slot| index.has(slot) == slots.contains(&slot)));
             said.push(format!("{:?}", index.under(key.as_bytes()).collect::<Vec<_>>()));
             for (viewer, reverse) in viewers.iter().flat_map(|viewer| [(viewer, false), (viewer, true)]) {
                 let mut after = None;
@@ -567,11 +505,11 @@ mod tests {
                     let found = index.find(state, &lookup);
                     said.push(format!("{name} {key} {reverse} {found:?}"));
                     let Some(&last) = found.last() else { break };
-                    let record = state.record_in(last);
+                    let record = state.slots.record(last);
                     let then = crate::index::field(&record, index.declared().then);
                     after = Some(After {
                         then: then.filter(|then| *then != b"null").map(<[u8]>::to_vec),
-                        id: String::from_utf8_lossy(&state.spelled_id(last)).into_owned(),
+                        id: String::from_utf8_lossy(&state.slots.id(last)).into_owned(),
                     });
                 }
             }
@@ -632,18 +570,18 @@ mod tests {
                     sealing.expire(now);
                 }
                 if seq % every == 0 {
-                    let clock = sealing.expiries.clock;
+                    let clock = sealing.clock;
                     let sealed = seal(&mut sealing);
                     match next(4) {
                         0 => sealing.adopt(sealed),
                         1 => {
                             sealing = State::of_segments(sealed);
-                            sealing.expire(clock);
+                            clock.into_iter().for_each(|clock| sealing.expire(clock));
                         }
                         2 => sealing.adopt(merged(&sealed, sealed.segments().len().min(3))),
                         _ => {
                             sealing = State::of_segments(merged(&sealed, sealed.segments().len()));
-                            sealing.expire(clock);
+                            clock.into_iter().for_each(|clock| sealing.expire(clock));
                         }
                     }
                 }
@@ -657,7 +595,7 @@ mod tests {
                         assert_eq!(sealed, plain, "seed {seed}, event {seq}");
                     }
                     assert_eq!(sealed.len(), plain.len());
-                    assert!(!sealing.has_failed());
+                    assert!(!sealing.slots.has_failed());
                 }
             }
         }

@@ -1,44 +1,48 @@
-//! Finds and counts the records that somebody sees.
+//! What viewers see of a state, and what expires.
+//!
+//! A record that has expired goes over to the twin of its scope, which viewers see only if they ask for it, and all followers of the
+//! state get it as a change. It costs what is due, when it is due. A tombstone does not expire.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use super::catalog::Tally;
+use roaring::RoaringBitmap;
+
+use super::catalog::{Class, Tally};
 use super::changes::Edition;
 use super::records::State;
-use super::scopes::Directory;
-use super::sight::Sight;
-use super::spelling::unspelled;
-use super::table::{Slot, SlotView};
-use crate::segment::{NEVER, NO_CLASS};
+use super::rows::Dated;
+use super::scopes::Sight;
+use super::slots::SlotView;
+use super::unspelled;
+use crate::segment::NEVER;
 use crate::snapshot::{Doubt, Stamp};
-use chronolog::event::faces::{is_of_store, is_told};
 use chronolog::scope::{SeenAs, Viewer};
 
 impl State {
-    /// All scopes.
-    pub fn scopes(&self) -> &Directory {
-        &self.scopes
-    }
-
-    /// What somebody sees.
+    /// What a viewer sees.
     pub fn sight(&self, viewer: &Viewer) -> Sight {
         self.scopes.sight(viewer)
     }
 
-    /// Which edition of what somebody sees this is. What the log says of rows of embeddings belongs to nobody: whoever gives a
-    /// record one says so in the record.
+    /// Which edition of what a viewer sees this is. Rows of embeddings belong to no scope: a record that is given one says so itself.
     pub fn edition(&self, viewer: &Viewer) -> Edition {
-        Edition::of(self.changes.state_id(), self.scopes.last_change(&self.sight(viewer)))
+        Edition {
+            state_id: self.changes.state_id().clone(),
+            changes: self.scopes.last_change(&self.sight(viewer)),
+        }
     }
 
-    /// Which edition of all that there is this is, what nobody sees included.
+    /// Which edition of the whole state this is.
     pub fn whole_edition(&self) -> Edition {
-        Edition::of(self.changes.state_id(), self.changes.count())
+        Edition {
+            state_id: self.changes.state_id().clone(),
+            changes: self.changes.count(),
+        }
     }
 
-    /// Tells what somebody sees from what that one saw before, also in another life of the state: the seq and the moment of the
-    /// last event that spoke of any of it.
+    /// Seq and moment of the last event about anything that a viewer sees: they differ from those before, also in another life of the
+    /// state.
     pub fn seen_version(&self, viewer: &Viewer) -> (u64, i64) {
         let last = self.scopes.last_spoken(&self.sight(viewer));
         (last.seq().unwrap_or(0), last.micros().unwrap_or(0))
@@ -47,47 +51,22 @@ impl State {
     /// Notes that the record in a slot was changed.
     pub(super) fn note_change(&mut self, slot: u32) {
         self.changes.note(slot, self.slots.len());
-        if let Some(scope) = self.scope_of_change(slot) {
-            self.scopes.touch(scope, self.changes.count());
+        if self.is_of_scope(slot) {
+            self.scopes.touch(self.scope_in(slot), self.changes.count());
         }
     }
 
-    /// Notes that an event spoke of the record in a slot.
+    /// Notes that an event is about the record in a slot.
     pub(super) fn note_speech(&mut self, slot: u32, stamp: Stamp) {
-        let slot = self.slots.view(slot);
-        if slot.class != NO_CLASS {
-            let class = self.catalog.class_of(slot.class);
-            let scope = is_told(&class.kind, class.face).then(|| self.scope_of(&slot));
+        if let Some(class) = self.class_in(slot) {
+            let scope = class.is_told().then(|| self.scope_in(slot));
             self.scopes.speak(scope, stamp);
         }
     }
 
-    fn scope_of_change(&self, slot: u32) -> Option<u32> {
-        self.is_of_scope(slot).then(|| self.scope_in(slot))
-    }
-
-    /// Whether the record in a slot is one that belongs to a scope.
-    pub(super) fn is_of_scope(&self, slot: u32) -> bool {
-        let class = self.slots.class(slot);
-        class != NO_CLASS && {
-            let class = self.catalog.class_of(class);
-            !is_of_store(&class.kind, class.face)
-        }
-    }
-
-    /// For each segment, the numbers of its scopes in this state.
-    pub fn sealed_scopes(&self) -> &[Vec<u32>] {
-        self.slots.sealed().map_or(&[], |sealed| &sealed.scopes)
-    }
-
-    /// The scope itself of what may have expired.
-    pub fn living_scope(&self, scope: u32) -> u32 {
-        self.scopes.living(scope)
-    }
-
-    /// Whether any record has expired.
-    pub fn has_expired_scopes(&self) -> bool {
-        self.scopes.has_expired()
+    /// Whether the record in a slot belongs to a scope.
+    fn is_of_scope(&self, slot: u32) -> bool {
+        self.class_in(slot).is_some_and(|class| !class.is_of_store())
     }
 
     /// The scope of the record in a slot.
@@ -95,53 +74,52 @@ impl State {
         self.scope_of(&self.slots.view(slot))
     }
 
+    /// Whether a record that expires at a moment has expired.
+    pub(super) fn is_past(&self, expires: i64) -> bool {
+        expires != NEVER && Some(expires) <= self.clock
+    }
+
     /// The scope of a slot: that of the expired ones if its record has expired.
     pub(super) fn scope_of(&self, slot: &SlotView) -> u32 {
-        match slot.expires <= self.expiries.clock && slot.expires != NEVER {
+        match self.is_past(slot.expires) {
             true => self.scopes.known_twin_of(slot.scope),
             false => slot.scope,
         }
     }
 
-    /// The same for a record that is about to be added.
-    pub(super) fn scope_to_be(&mut self, slot: &Slot) -> u32 {
-        match slot.expires <= self.expiries.clock && slot.expires != NEVER {
-            true => self.scopes.twin_of(slot.scope),
-            false => slot.scope,
-        }
-    }
-
-    /// How somebody sees the record of an id, which stands as between quotes in canonical JSON. Outside: whether there is
-    /// one; inside: whether it is seen.
-    pub fn seen_by(&self, viewer: &Viewer, id: &[u8]) -> Option<Option<SeenAs>> {
-        self.slot_seen_by(viewer, id).map(|(_, seen)| seen)
-    }
-
-    /// The same, and where the record lies.
+    /// Where the record of an id is, which stands as between quotes in canonical JSON, and how a viewer sees it, if so.
     pub fn slot_seen_by(&self, viewer: &Viewer, id: &[u8]) -> Option<(u32, Option<SeenAs>)> {
-        let slot = self.slot_spelled(id)?;
+        let slot = self.slots.of_spelled(id)?;
         Some((slot, self.scopes.seen_in(viewer, self.scope_in(slot))))
     }
 
-    /// The scope of the record of an id, spelled likewise, if it is somebody's own.
+    /// The scope of the record of an id, spelled likewise, if it is the viewer's own.
     pub fn own_scope(&self, viewer: &Viewer, id: &[u8]) -> Option<u32> {
-        let scope = self.scope_in(self.slot_spelled(id)?);
-        (self.scopes.seen_in(viewer, scope) == Some(SeenAs::Own)).then_some(scope)
+        let (slot, seen) = self.slot_seen_by(viewer, id)?;
+        (seen == Some(SeenAs::Own)).then(|| self.scope_in(slot))
     }
 
-    /// The canonical record of an id, if somebody sees it.
+    /// The slot of the record of an id, if a viewer sees it.
+    pub fn seen(&self, viewer: &Viewer, id: &str) -> Option<u32> {
+        self.slots.of_id(id).filter(|&slot| self.is_seen(viewer, slot))
+    }
+
+    /// The canonical record of an id, if a viewer sees it.
     pub fn get_seen(&self, viewer: &Viewer, id: &str) -> Option<Cow<'_, [u8]>> {
-        let slot = self.slot_of(id)?;
-        self.is_seen(viewer, slot).then(|| self.record_in(slot))
+        self.seen(viewer, id).map(|slot| self.slots.record(slot))
     }
 
-    /// Whether somebody sees the record in a slot.
-    pub(super) fn is_seen(&self, viewer: &Viewer, slot: u32) -> bool {
-        let class = self.catalog.class_of(self.slots.class(slot));
+    /// The record of an id with its moments, if a viewer sees it.
+    pub fn dated(&self, viewer: &Viewer, id: &str) -> Option<Dated<'_>> {
+        self.seen(viewer, id).map(|slot| self.dated_in(slot))
+    }
+
+    /// Whether a viewer sees the record in a slot.
+    fn is_seen(&self, viewer: &Viewer, slot: u32) -> bool {
         let scope = self.scope_in(slot);
         self.scopes.seen_in(viewer, scope).is_some()
             && (!self.scopes.is_expired(scope) || viewer.sees_expired())
-            && (!is_of_store(&class.kind, class.face) || self.sight(viewer).is_of_all_scopes())
+            && (self.is_of_scope(slot) || self.sight(viewer).is_of_all_scopes())
     }
 
     /// The slots that have expired and are not seen, where all else is.
@@ -149,64 +127,147 @@ impl State {
         sight.without().iter().flat_map(|&scope| self.scopes.slots(scope))
     }
 
-    /// How many of the records that somebody sees are in doubt, and the ids of those that lost events name.
+    /// The slots that have expired and that a viewer does not see for that reason; `None` if there are none.
+    pub fn hidden_from(&self, viewer: &Viewer) -> Option<RoaringBitmap> {
+        let hides = !viewer.sees_expired() && self.scopes.has_expired();
+        hides.then(|| self.scopes.expired_slots().collect())
+    }
+
+    /// How many of the records that a viewer sees are in doubt, and the ids of those that lost events name.
     pub fn in_doubt(&self, viewer: &Viewer) -> (u64, Vec<String>) {
         let (mut records, mut named) = (0, Vec::new());
-        let slots = self.order.doubts.iter().flat_map(|_| 0..self.slots.len() as u32);
-        for slot in slots.filter(|&slot| self.slots.class(slot) != NO_CLASS && self.is_seen(viewer, slot)) {
-            let doubt = self.moments_of(slot).doubt;
+        let end = if self.slots.is_in_doubt() {
+            self.slots.len() as u32
+        } else {
+            0
+        };
+        for slot in (0..end).filter(|&slot| self.slots.is_record(slot) && self.is_seen(viewer, slot)) {
+            let doubt = self.slots.moments(slot).doubt;
             records += u64::from(doubt != Doubt::None);
             if doubt == Doubt::Named {
-                named.push(unspelled(&self.id_of(slot)));
+                named.push(unspelled(&self.slots.id(slot)));
             }
         }
         (records, named)
     }
 
-    /// The ids of all records that a lost event names.
-    pub fn named_by_lost_events(&self) -> Vec<String> {
-        let slots = self.order.doubts.iter().flat_map(|_| 0..self.slots.len() as u32);
-        let is_named = |slot: &u32| self.moments_of(*slot).doubt == Doubt::Named;
-        slots
-            .filter(is_named)
-            .map(|slot| unspelled(&self.id_of(slot)))
-            .collect()
-    }
-
-    /// How many records of each kind and status somebody sees.
+    /// How many records of each kind and status a viewer sees.
     pub fn tally(&self, viewer: &Viewer) -> Vec<Tally> {
         let sight = self.sight(viewer);
-        let Some(seen) = self.scopes.seen(&sight) else {
-            let mut tally = self.catalog.tally();
-            for slot in self.hidden_in(&sight) {
-                let class = self.catalog.class_of(self.slots.class(slot));
-                let is_it = |one: &&mut Tally| {
-                    *one.kind == *class.kind && *one.status == *class.status && one.face == class.face
-                };
-                if let Some(one) = tally.iter_mut().find(is_it) {
-                    one.records -= 1;
-                }
+        let sizes = match self.scopes.seen(&sight) {
+            None => {
+                let mut sizes = self.catalog.sizes();
+                let hidden = self.hidden_in(&sight);
+                hidden.for_each(|slot| sizes[self.slots.class(slot) as usize] -= 1);
+                sizes
             }
-            tally.retain(|one| one.records > 0);
-            return tally;
+            Some(seen) => {
+                let mut sizes = vec![0; self.catalog.classes().len()];
+                let counted = seen.into_iter().filter(|&slot| self.is_of_scope(slot));
+                counted.for_each(|slot| sizes[self.slots.class(slot) as usize] += 1);
+                sizes
+            }
         };
-        let mut counts: BTreeMap<u32, u64> = BTreeMap::new();
-        let is_counted = |slot: &u32| {
-            let class = self.catalog.class_of(self.slots.class(*slot));
-            !is_of_store(&class.kind, class.face)
-        };
-        for slot in seen.into_iter().filter(is_counted) {
-            *counts.entry(self.slots.class(slot)).or_default() += 1;
-        }
-        let tally = counts.into_iter().map(|(class, records)| {
-            let class = self.catalog.class_of(class);
+        let counted = (0..).zip(sizes).filter(|(_, records)| *records > 0);
+        let tally = counted.map(|(class, records)| {
+            let Class { kind, status, face } = self.catalog.class_of(class).clone();
             Tally {
-                kind: class.kind.to_vec(),
-                status: class.status.to_vec(),
-                face: class.face,
+                kind: kind.into(),
+                status: status.into(),
+                face,
                 records,
             }
         });
         tally.collect()
+    }
+
+    /// Whether it makes a difference that it is this moment now.
+    pub fn is_due(&self, now: i64) -> bool {
+        let clock = self.clock.unwrap_or(i64::MIN);
+        !self.slots.expiring(clock.min(now), clock.max(now)).is_empty()
+    }
+
+    /// Sets the clock: what has expired by then goes over, and what has not comes back.
+    pub fn expire(&mut self, now: i64) {
+        let clock = self.clock.unwrap_or(i64::MIN);
+        let mut moving: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+        for slot in self.slots.expiring(clock.min(now), clock.max(now)) {
+            moving.entry(self.scope_in(slot)).or_default().push(slot);
+        }
+        for (before, mut slots) in moving {
+            let after = match now >= clock {
+                true => self.scopes.twin_of(before),
+                false => self.scopes.living(before),
+            };
+            if before == after {
+                continue;
+            }
+            slots.sort_unstable();
+            self.scopes.move_over(before, after, &slots);
+            for &slot in &slots {
+                // Both scopes have changed for their viewers.
+                for scope in [before, after] {
+                    self.changes.note(slot, self.slots.len());
+                    if self.is_of_scope(slot) {
+                        self.scopes.touch(scope, self.changes.count());
+                    }
+                }
+            }
+            self.expiry_moves += slots.len() as u64;
+        }
+        self.clock = Some(now);
+    }
+
+    /// How often a record expired, or came back because the clock was set back.
+    pub fn expiry_moves(&self) -> u64 {
+        self.expiry_moves
+    }
+
+    /// The ids of a viewer's own records that have expired at a moment, those first that did first.
+    pub fn due_at(&self, viewer: &Viewer, now: i64) -> Vec<String> {
+        let due = self.slots.expiring(i64::MIN, now).into_iter();
+        let own = due.filter(|&slot| self.scopes.seen_in(viewer, self.scope_in(slot)) == Some(SeenAs::Own));
+        own.map(|slot| unspelled(&self.slots.id(slot))).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::state::Query;
+    use crate::state::tests::says;
+    use chronolog::event::Op;
+
+    fn put(state: &mut State, seq: u64, id: &str, expires: &str, status: &str) {
+        let record = format!("{{\"data\":{{\"expires_at\":{expires}}},\"id\":\"{id}\",\"status\":\"{status}\"}}");
+        says(state, Op::Upsert, seq, id, &record);
+    }
+
+    #[test]
+    fn it_goes_over_when_it_is_due_and_comes_back_when_it_is_not() {
+        let mut state = State::default();
+        for (seq, second) in (1..=4).zip(["1", "3", "2", "4"]) {
+            let expires = format!("\"1970-01-01T00:00:0{second}Z\"");
+            put(&mut state, seq, &format!("R{second}"), &expires, "active");
+        }
+        put(&mut state, 5, "stays", "null", "active");
+        let count = |state: &State| Query::default().records(state).expect("memory").len() as u64;
+        assert_eq!(count(&state), 5);
+        for (now, living) in [(2_000_000, 3), (0, 5), (9_000_000, 1), (3_500_000, 2), (3_999_999, 2)] {
+            state.expire(now);
+            assert_eq!(count(&state), living, "at {now}");
+            assert_eq!(Query::default().count_of(&state, |_| true, u64::MAX), living);
+            assert_eq!(state.due_at(&Viewer::default(), now).len() as u64, 5 - living);
+            assert!(!state.is_due(now));
+        }
+        assert_eq!(state.due_at(&Viewer::default(), 3_500_000), ["R1", "R2", "R3"]);
+        // What is written anew lives as long as it says, and a tombstone is a tombstone.
+        put(&mut state, 6, "R1", "null", "active");
+        put(&mut state, 7, "R2", "\"1970-01-01T00:00:02Z\"", "tombstone");
+        put(&mut state, 8, "R4", "\"1970-01-01T00:00:01Z\"", "active");
+        assert_eq!(count(&state), 3, "R1, R2 and what stays");
+        assert_eq!(state.due_at(&Viewer::default(), 3_500_000), ["R4", "R3"]);
+        assert!(state.seen(&Viewer::default(), "R3").is_none());
+        assert!(state.seen(&Viewer::default().with_expired(), "R3").is_some());
     }
 }

@@ -1,238 +1,659 @@
-//! Finds records by the number of their slot, and slots by face, kind or query.
+//! The slots of a state: rows of sealed segments, and the newer ones in memory.
 //!
-//! A record keeps its slot as long as the state lives.
+//! A slot is a number that stays as long as the state lives: how many ids were mentioned before its id. Neighbours in the log mostly
+//! have neighbouring slots.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::hash::BuildHasher;
+use std::ops::Bound;
+use std::sync::Arc;
 
-use super::changes::Watermark;
-use super::query::{Query, wanted};
-use super::records::State;
-use super::sight::Sight;
-use crate::segment::NO_CLASS;
-use chronolog::event::faces::{face_of, is_of_store};
-use chronolog::memory::{Refused, gathered};
+use foldhash::fast::RandomState;
+use hashbrown::{HashMap, HashTable};
 
-/// Which slots a query asks for, to be asked one by one.
+use super::{spelled, unspelled};
+use crate::segment::{Locator, NEVER, NO_CLASS, NO_EVENT, Sealed, Source};
+use crate::snapshot::{Doubt, Moments, Stamp};
+use chronolog::error::Error;
+use chronolog::event::IncomingEvents;
+use chronolog::json::Span;
+use chronolog::memory::{Allowance, Refused};
+
+/// Where the bytes of a record are.
 #[derive(Clone, Debug)]
-pub struct SlotSieve {
-    classes: Vec<bool>,
-    least: f64,
-    sight: Sight,
+pub(super) enum At {
+    Memory(Arc<[u8]>),
+    Sealed { segment: u32, row: u32 },
 }
 
-impl State {
-    /// The same for whoever can guess the slot. Records that came together are mostly spoken of together: then the guess
-    /// is one more than the slot before, and to look at what lies next is far quicker than to look anywhere.
-    pub fn slot_spelled_near(&self, id: &[u8], guess: u32) -> Option<u32> {
-        let is_it =
-            (guess as usize) < self.slots.len() && self.slots.class(guess) != NO_CLASS && *self.id_of(guess) == *id;
-        if is_it { Some(guess) } else { self.slot_spelled(id) }
+/// One id and what is known about it.
+#[derive(Clone, Debug)]
+pub(super) struct Slot {
+    pub confidence: f64,
+    pub at: At,
+    pub id: Span,
+    pub class: u32,
+    /// The scope it was written with, whether it has expired or not.
+    pub scope: u32,
+    /// The index of the last event of the live log about it, or `NO_EVENT`.
+    pub last_event: u32,
+    /// The id has another slot by now.
+    pub is_gone: bool,
+    /// When it expires, or `NEVER`.
+    pub expires: i64,
+    pub created: Stamp,
+    pub updated: Stamp,
+}
+
+/// What decides who sees a slot.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SlotView {
+    pub confidence: f64,
+    pub class: u32,
+    pub scope: u32,
+    pub expires: i64,
+}
+
+/// Which records damaged or missing lines of the log may have been about.
+#[derive(Clone, Debug, Default)]
+struct Doubts {
+    /// Slots of records that such a line names, or that were only changed in part since.
+    named: BTreeSet<u32>,
+    /// A line behind this event is lost and names no record.
+    lost_behind: Option<u64>,
+}
+
+/// All slots.
+#[derive(Debug, Default)]
+pub struct SlotTable {
+    sealed: Option<SealedSlots>,
+    /// Sealed slots that changed since.
+    changed: HashMap<u32, Slot>,
+    /// The slots behind the sealed ones.
+    fresh: Vec<Slot>,
+    /// Part of the hash of an id in memory, and its slot. With it the table grows without reading the ids.
+    ids: HashTable<(u32, u32)>,
+    hasher: RandomState,
+    /// When slots in memory expire.
+    due: BTreeSet<(i64, u32)>,
+    /// How many slots are older than the one before them.
+    inversions: u64,
+    /// `None` if no line is lost.
+    doubts: Option<Arc<Doubts>>,
+    room: Allowance,
+}
+
+/// Segments, and what their numbers of classes and scopes mean in this state.
+#[derive(Clone, Debug)]
+pub(super) struct SealedSlots {
+    pub rows: Arc<Sealed>,
+    /// For each segment.
+    pub classes: Vec<Vec<u32>>,
+    /// For each segment.
+    pub scopes: Vec<Vec<u32>>,
+    /// Whether the log that they are of is the live one.
+    pub is_live: bool,
+}
+
+impl SealedSlots {
+    fn class(&self, (segment, row): (u32, u32)) -> u32 {
+        let local = self.rows.segments()[segment as usize].class(row);
+        let number = self.classes[segment as usize].get(local as usize);
+        number.copied().unwrap_or(NO_CLASS)
     }
 
-    /// The id of a slot, as it stands between quotes in canonical JSON.
-    pub fn spelled_id(&self, slot: u32) -> Cow<'_, [u8]> {
-        self.id_of(slot)
+    fn scope(&self, segment: u32, local: u32) -> u32 {
+        let number = self.scopes[segment as usize].get(local as usize);
+        number.copied().unwrap_or(super::scopes::SHARED)
+    }
+
+    fn view(&self, slot: u32) -> SlotView {
+        let (segment, row) = self.rows.place(slot);
+        let part = &self.rows.segments()[segment as usize];
+        SlotView {
+            confidence: part.confidence(row),
+            class: self.class((segment, row)),
+            scope: self.scope(segment, part.scope(row)),
+            expires: part.expires(row),
+        }
+    }
+
+    fn get(&self, slot: u32) -> Slot {
+        let (segment, row) = self.rows.place(slot);
+        let found = self.rows.segments()[segment as usize].row(row);
+        let [created, created_at, updated, updated_at] = found.moments;
+        Slot {
+            confidence: found.confidence,
+            at: At::Sealed { segment, row },
+            id: found.id,
+            class: self.class((segment, row)),
+            scope: self.scope(segment, found.scope),
+            last_event: if self.is_live { found.last_event } else { NO_EVENT },
+            is_gone: found.locator.is_gone,
+            expires: found.expires,
+            created: Stamp::of_numbers(created, created_at),
+            updated: Stamp::of_numbers(updated, updated_at),
+        }
+    }
+
+    /// The bytes of a record. If they cannot be read, the segments are marked as failed, and this is a record without fields.
+    fn read(&self, segment: u32, row: u32) -> Vec<u8> {
+        self.rows.read_row(segment, row).unwrap_or_else(|| b"{}".to_vec())
+    }
+}
+
+/// All bits that the table of ids wants, from those that are kept.
+fn spread(hash: u32) -> u64 {
+    u64::from(hash).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+impl SlotTable {
+    /// A copy that later changes leave as it is. It does not find slots by their ids.
+    pub(super) fn copy(&self) -> Result<Self, Refused> {
+        let (mut changed, mut fresh) = (HashMap::new(), Vec::new());
+        changed.try_reserve(self.changed.len())?;
+        fresh.try_reserve_exact(self.fresh.len())?;
+        changed.extend(self.changed.iter().map(|(number, slot)| (*number, slot.clone())));
+        fresh.extend_from_slice(&self.fresh);
+        Ok(Self {
+            sealed: self.sealed.clone(),
+            doubts: self.doubts.clone(),
+            changed,
+            fresh,
+            ..Self::default()
+        })
+    }
+
+    /// Asks for the memory that some events need.
+    pub(super) fn make_room(&mut self, coming: IncomingEvents) -> Result<(), Refused> {
+        let touched = coming.events + coming.further;
+        self.room.take(coming.bytes)?;
+        if self.sealed.is_some() {
+            self.changed.try_reserve(touched)?;
+        }
+        self.fresh.try_reserve(touched)?;
+        Ok(self.ids.try_reserve(touched, |entry| spread(entry.0))?)
     }
 
     /// How many slots there are, those without a record included.
-    pub fn slot_count(&self) -> usize {
-        self.slots.len()
+    #[expect(
+        clippy::len_without_is_empty,
+        reason = "a state that is empty is asked for its records"
+    )]
+    pub fn len(&self) -> usize {
+        self.sealed_len() as usize + self.fresh.len()
     }
 
-    /// The canonical records that a query asks for, in insertion order.
-    pub fn query(&self, query: &Query) -> Result<Vec<Cow<'_, [u8]>>, Refused> {
-        gathered(self.matches(query).take(query.limit.unwrap_or(usize::MAX)))
+    /// How many of them are sealed.
+    pub(super) fn sealed_len(&self) -> u32 {
+        self.sealed().map_or(0, |sealed| sealed.slots())
     }
 
-    /// The same one by one, its limit aside.
-    pub fn matches<'a>(&'a self, query: &Query) -> impl Iterator<Item = Cow<'a, [u8]>> + use<'a> {
-        self.matching_slots(query).map(|slot| self.record_in(slot))
+    /// The segments.
+    pub fn sealed(&self) -> Option<&Arc<Sealed>> {
+        self.sealed.as_ref().map(|sealed| &sealed.rows)
     }
 
-    /// How many records a query would find, its limit aside.
-    pub fn count(&self, query: &Query) -> u64 {
-        let sight = self.sight(&query.viewer);
-        if query.min_confidence <= 0.0 && sight.is_of_all_scopes() {
-            return self.count_classes(&sight, wanted(query));
+    /// For each segment, the numbers of its scopes in this state.
+    pub(crate) fn sealed_scopes(&self) -> &[Vec<u32>] {
+        self.sealed.as_ref().map_or(&[], |sealed| &sealed.scopes)
+    }
+
+    /// Whether a check of a segment or of a record failed: nothing that was read is to be used then.
+    pub fn has_failed(&self) -> bool {
+        self.sealed().is_some_and(|sealed| sealed.has_failed())
+    }
+
+    /// Whether all that was read so far is as it was sealed.
+    ///
+    /// # Errors
+    /// `Io` if not: nothing of it is to be used.
+    pub fn check(&self) -> Result<(), Error> {
+        if !self.has_failed() {
+            return Ok(());
         }
-        self.matching_slots(query).count() as u64
+        let reason = "a segment, or a record that it leads to, is damaged; the next call reads the log instead";
+        let fault = std::io::Error::new(std::io::ErrorKind::InvalidData, reason);
+        Err(Error::io(std::path::Path::new("index/state"), fault))
     }
 
-    /// How many records of faces there are.
-    pub fn faces_len(&self) -> usize {
-        usize::try_from(self.catalog.count(|_, _, face| face)).unwrap_or(usize::MAX)
+    /// What is in memory of a slot; `None` if it is sealed and was not changed since.
+    #[inline]
+    fn in_memory_of(&self, slot: u32) -> Option<&Slot> {
+        match slot.checked_sub(self.sealed_len()) {
+            Some(fresh) => Some(&self.fresh[fresh as usize]),
+            None => self.changed.get(&slot),
+        }
     }
 
-    /// The slots of the records of all faces, in insertion order.
-    pub fn face_slots(&self) -> impl Iterator<Item = u32> {
-        self.catalog.slots(|_, _, of_a_face| of_a_face)
+    /// The segments, if they have the newest row of a slot, else what is in memory of it.
+    #[inline]
+    fn place_of(&self, slot: u32) -> Result<&Slot, &SealedSlots> {
+        match (self.in_memory_of(slot), &self.sealed) {
+            (Some(held), _) => Ok(held),
+            (None, Some(sealed)) => Err(sealed),
+            (None, None) => Ok(&Slot::NOTHING),
+        }
     }
 
-    /// Whether a slot holds a record of a face. The record is not read.
-    pub fn is_of_a_face(&self, slot: u32) -> bool {
-        let class = self.slots.class(slot);
-        class != NO_CLASS && self.catalog.class_of(class).face
+    /// One slot.
+    pub(super) fn get(&self, slot: u32) -> Cow<'_, Slot> {
+        match self.place_of(slot) {
+            Ok(held) => Cow::Borrowed(held),
+            Err(sealed) => Cow::Owned(sealed.get(slot)),
+        }
     }
 
-    /// The slots of the records of a face, in insertion order.
-    pub fn of_face<'a>(&'a self, face: &'a str) -> impl Iterator<Item = u32> + use<'a> {
-        self.face_slots()
-            .filter(move |&slot| face_of(&self.id_of(slot)) == Some(face))
+    /// What decides who sees a slot.
+    #[inline]
+    pub(super) fn view(&self, slot: u32) -> SlotView {
+        self.place_of(slot).map_or_else(|sealed| sealed.view(slot), Slot::view)
     }
 
-    /// Those of them that are of some kinds; what is of others is not looked at.
-    pub fn of_kinds<'a>(&'a self, face: &'a str, kinds: &'a [&'a [u8]]) -> impl Iterator<Item = u32> + use<'a> {
-        let is_wanted = move |kind: &[u8], _: &[u8], of_a_face: bool| of_a_face && kinds.contains(&kind);
-        let slots = self.catalog.slots(is_wanted);
-        slots.filter(move |&slot| face_of(&self.id_of(slot)) == Some(face))
+    /// The class of a slot.
+    #[inline]
+    pub(super) fn class(&self, slot: u32) -> u32 {
+        let in_segments = |sealed: &SealedSlots| sealed.class(sealed.rows.place(slot));
+        self.place_of(slot).map_or_else(in_segments, |held| held.class)
     }
 
-    /// Those of a face that changed since then, each once; all of them, if that is another state or too long ago.
-    pub fn of_face_since(&self, face: &str, mark: &Watermark) -> Vec<u32> {
-        let Some(changed) = self.changes.since(mark) else {
-            return self.of_face(face).collect();
+    /// Whether there is a record in a slot.
+    pub(super) fn is_record(&self, slot: u32) -> bool {
+        (slot as usize) < self.len() && self.class(slot) != NO_CLASS
+    }
+
+    /// The bytes of a record.
+    pub(super) fn bytes_at<'a>(&'a self, at: &'a At) -> Cow<'a, [u8]> {
+        match (at, &self.sealed) {
+            (At::Memory(bytes), _) => Cow::Borrowed(bytes),
+            (At::Sealed { segment, row }, Some(sealed)) => Cow::Owned(sealed.read(*segment, *row)),
+            (At::Sealed { .. }, None) => Cow::Borrowed(b"{}"),
+        }
+    }
+
+    /// The canonical record in a slot.
+    pub fn record(&self, slot: u32) -> Cow<'_, [u8]> {
+        match self.place_of(slot) {
+            Ok(held) => self.bytes_at(&held.at),
+            Err(sealed) => {
+                let (segment, row) = sealed.rows.place(slot);
+                Cow::Owned(sealed.read(segment, row))
+            }
+        }
+    }
+
+    /// The id of a slot, as it stands between quotes in canonical JSON.
+    pub fn id(&self, slot: u32) -> Cow<'_, [u8]> {
+        let (record, id) = match self.place_of(slot) {
+            Ok(held) => (self.bytes_at(&held.at), held.id),
+            Err(sealed) => {
+                let (segment, row) = sealed.rows.place(slot);
+                let id = sealed.rows.segments()[segment as usize].id_span(row);
+                (Cow::Owned(sealed.read(segment, row)), id)
+            }
         };
-        // Most changes are of plain records: they are passed by without a look at their ids.
-        let is_of_face = |slot: u32| self.is_of_a_face(slot) && face_of(&self.id_of(slot)) == Some(face);
-        let mut slots: Vec<u32> = changed.iter().copied().filter(|&slot| is_of_face(slot)).collect();
+        match record {
+            Cow::Borrowed(record) => Cow::Borrowed(id.of(record)),
+            Cow::Owned(record) => Cow::Owned(id.of(&record).to_vec()),
+        }
+    }
+
+    /// The slot of a record.
+    pub fn of_id(&self, id: &str) -> Option<u32> {
+        self.of_spelled(&spelled(id))
+    }
+
+    /// The same, the id given as it stands between quotes in canonical JSON.
+    pub fn of_spelled(&self, id: &[u8]) -> Option<u32> {
+        self.find(id).filter(|&slot| self.class(slot) != NO_CLASS)
+    }
+
+    /// The same for who can guess the slot: it is far quicker to look there than to look anywhere.
+    pub fn of_spelled_near(&self, id: &[u8], guess: u32) -> Option<u32> {
+        let is_it = self.is_record(guess) && *self.id(guess) == *id;
+        if is_it { Some(guess) } else { self.of_spelled(id) }
+    }
+
+    /// The slot of an id, whether there is a record of it or not.
+    pub(super) fn find(&self, id: &[u8]) -> Option<u32> {
+        let hash = self.hash(id);
+        let is_it = |entry: &(u32, u32)| entry.0 == hash && *self.id(entry.1) == *id;
+        if let Some((_, slot)) = self.ids.find(spread(hash), is_it) {
+            return Some(*slot);
+        }
+        let mut found = None;
+        if let Some(sealed) = self.sealed() {
+            sealed.find(id, |slot| {
+                let is_gone = self.changed.get(&slot).is_some_and(|changed| changed.is_gone);
+                found = (!is_gone && *self.id(slot) == *id).then_some(slot);
+                found.is_some()
+            });
+        }
+        found
+    }
+
+    fn hash(&self, id: &[u8]) -> u32 {
+        (self.hasher.hash_one(id) >> 32) as u32
+    }
+
+    /// Whether the record in a slot has an id, which stands as between quotes in canonical JSON. A sealed record is not read for it: its
+    /// hash has to do.
+    pub fn is_of(&self, slot: u32, id: &[u8]) -> bool {
+        self.is_record(slot)
+            && match self.sealed() {
+                Some(sealed) if self.is_sealed(slot) => sealed.id_hash_of(slot) == sealed.hash(id),
+                _ => *self.id(slot) == *id,
+            }
+    }
+
+    /// Whether a slot is sealed and was not changed since.
+    pub(super) fn is_sealed(&self, slot: u32) -> bool {
+        slot < self.sealed_len() && !self.changed.contains_key(&slot)
+    }
+
+    /// One slot, to be changed. A sealed one is copied first.
+    pub(super) fn get_mut(&mut self, slot: u32) -> &mut Slot {
+        if let Some(fresh) = slot.checked_sub(self.sealed_len()) {
+            return &mut self.fresh[fresh as usize];
+        }
+        let (sealed, due) = (&self.sealed, &mut self.due);
+        self.changed.entry(slot).or_insert_with(|| {
+            let copy = sealed.as_ref().map_or(Slot::NOTHING, |sealed| sealed.get(slot));
+            // INVARIANT: what expires among the slots in memory is listed.
+            if copy.expires != NEVER {
+                due.insert((copy.expires, slot));
+            }
+            copy
+        })
+    }
+
+    /// Puts a record in the place of the one in a slot. What events said of the slot stays.
+    pub(super) fn replace(&mut self, number: u32, new: Slot) {
+        let old = self.get_mut(number);
+        let old_expiry = old.expires;
+        *old = Slot {
+            last_event: old.last_event,
+            created: old.created,
+            updated: old.updated,
+            ..new
+        };
+        let expires = old.expires;
+        self.due.remove(&(old_expiry, number));
+        if expires != NEVER {
+            self.due.insert((expires, number));
+        }
+    }
+
+    /// Adds a slot.
+    pub(super) fn push(&mut self, id: &[u8], slot: Slot) -> u32 {
+        let (number, hash) = (self.len() as u32, self.hash(id));
+        if slot.expires != NEVER {
+            self.due.insert((slot.expires, number));
+        }
+        self.fresh.push(slot);
+        self.inversions += u64::from(self.is_inverted(number));
+        self.ids
+            .insert_unique(spread(hash), (hash, number), |entry| spread(entry.0));
+        number
+    }
+
+    /// A slot is not found by its id any more.
+    pub(super) fn forget_id(&mut self, number: u32) {
+        let hash = self.hash(&self.id(number));
+        if let Ok(entry) = self.ids.find_entry(spread(hash), |entry| entry.1 == number) {
+            entry.remove();
+        }
+    }
+
+    /// Takes the record out of a slot. Its bytes are overwritten unless a copy of the slots still reads them.
+    pub(super) fn erase(&mut self, number: u32) {
+        self.forget_id(number);
+        let slot = self.get_mut(number);
+        let expires = std::mem::replace(&mut slot.expires, NEVER);
+        slot.class = NO_CLASS;
+        if let At::Memory(bytes) = &mut slot.at {
+            match Arc::get_mut(bytes) {
+                Some(bytes) => bytes.fill(0),
+                None => *bytes = vec![0; bytes.len()].into(),
+            }
+        }
+        self.due.remove(&(expires, number));
+    }
+
+    /// The log starts anew: no event of it is about any slot.
+    pub(super) fn forget_events(&mut self) {
+        if let Some(sealed) = &mut self.sealed {
+            sealed.is_live = false;
+        }
+        let slots = self.changed.values_mut().chain(&mut self.fresh);
+        slots.for_each(|slot| slot.last_event = NO_EVENT);
+    }
+
+    /// How many slots are in memory.
+    pub(super) fn in_memory_len(&self) -> usize {
+        self.changed.len() + self.fresh.len()
+    }
+
+    /// The slots in memory, ascending.
+    pub(crate) fn in_memory(&self) -> Vec<u32> {
+        let mut slots: Vec<u32> = self.changed.keys().copied().collect();
         slots.sort_unstable();
-        slots.dedup();
+        slots.extend(self.sealed_len()..self.len() as u32);
         slots
     }
 
-    /// The slots of the kinds and statuses that a query asks for and that fit, in insertion order; its confidence and limit
-    /// aside. Both stand there as they do between quotes in canonical JSON.
-    pub fn slots_of<'a>(
-        &'a self,
-        query: &Query,
-        fits: impl Fn(&[u8], &[u8]) -> bool,
-    ) -> impl Iterator<Item = u32> + 'a {
-        let wanted = wanted(query);
-        let fits = move |kind: &[u8], status: &[u8], face: bool| wanted(kind, status, face) && fits(kind, status);
-        let sight = self.sight(&query.viewer);
-        let seen = self.scopes.seen(&sight);
-        let accepted = seen.as_ref().map(|_| self.catalog.accepted(&fits)).unwrap_or_default();
-        let classes = seen.is_none().then(|| self.catalog.slots(fits));
-        let is_accepted = move |slot: &u32| accepted[self.slots.class(*slot) as usize];
-        let seen = seen.into_iter().flatten().filter(is_accepted);
-        let classes = classes.into_iter().flatten();
-        seen.chain(classes.filter(move |&slot| sight.sees(self.scope_in(slot))))
-    }
-
-    /// How many there are.
-    pub fn count_of(&self, query: &Query, fits: impl Fn(&[u8], &[u8]) -> bool) -> u64 {
-        let sight = self.sight(&query.viewer);
-        if !sight.is_of_all_scopes() {
-            return self.slots_of(query, fits).count() as u64;
-        }
-        let wanted = wanted(query);
-        let fits = |kind: &[u8], status: &[u8], face: bool| wanted(kind, status, face) && fits(kind, status);
-        self.count_classes(&sight, fits)
-    }
-
-    /// How many records of some kinds and statuses there are, but for those that have expired and are not seen.
-    pub(super) fn count_classes(&self, sight: &Sight, fits: impl Fn(&[u8], &[u8], bool) -> bool) -> u64 {
-        let hidden = self.hidden_in(sight).filter(|&slot| {
-            let class = self.catalog.class_of(self.slots.class(slot));
-            fits(&class.kind, &class.status, class.face)
+    /// How many bytes the records in memory have.
+    pub fn bytes(&self) -> usize {
+        let slots = self.changed.values().chain(&self.fresh);
+        let bytes = slots.map(|slot| match &slot.at {
+            At::Memory(bytes) => bytes.len(),
+            At::Sealed { .. } => 0,
         });
-        let hidden = hidden.count() as u64;
-        self.catalog.count(fits) - hidden
+        bytes.sum()
     }
 
-    /// The same, but no more than so many are counted.
-    pub fn count_of_upto(&self, query: &Query, fits: impl Fn(&[u8], &[u8]) -> bool, most: u64) -> u64 {
-        let sight = self.sight(&query.viewer);
-        if sight.is_of_all_scopes() {
-            return self.count_of(query, fits);
+    /// Takes other segments, which hold all slots up to a later one, and forgets the slots in memory for which `is_in` holds.
+    pub(super) fn adopt(&mut self, sealed: SealedSlots, is_in: impl Fn(u32, &Slot) -> bool) {
+        let (before, now) = (self.sealed_len(), sealed.rows.slots());
+        let sealed_now = (now.saturating_sub(before) as usize).min(self.fresh.len());
+        let later = self.fresh.split_off(sealed_now);
+        let fresh = (before..).zip(std::mem::replace(&mut self.fresh, later));
+        self.changed.extend(fresh);
+        self.changed.retain(|number, slot| !is_in(*number, slot));
+        self.changed.shrink_to_fit();
+        self.fresh.shrink_to_fit();
+        for (number, slot) in &mut self.changed {
+            if let At::Sealed { .. } = slot.at {
+                let (segment, row) = sealed.rows.place(*number);
+                slot.at = At::Sealed { segment, row };
+            }
         }
-        let wanted = wanted(query);
-        let accepted = self
-            .catalog
-            .accepted(|kind, status, face| wanted(kind, status, face) && fits(kind, status));
-        let numbers = self.scopes.numbers(&sight);
-        let seen = numbers.iter().flat_map(|&scope| self.scopes.slots(scope));
-        let counted = seen.filter(|&slot| accepted[self.slots.class(slot) as usize]);
-        counted.take(usize::try_from(most).unwrap_or(usize::MAX)).count() as u64
+        self.sealed = Some(sealed);
+        self.ids.retain(|entry| entry.1 >= now);
+        self.ids.shrink_to(0, |entry| spread(entry.0));
+        let mut due = std::mem::take(&mut self.due);
+        due.retain(|(_, slot)| !self.is_sealed(*slot));
+        self.due = due;
     }
 
-    /// How many records there are of all kinds in what somebody sees, those that name rows included.
-    pub fn seen_count(&self, sight: &Sight) -> u64 {
-        let numbers = self.scopes.numbers(sight);
-        numbers.iter().map(|&scope| self.scopes.slots(scope).len()).sum()
-    }
-
-    /// A query, ready to be asked of single slots. It is good until the state changes.
-    pub fn sieve(&self, query: &Query) -> SlotSieve {
-        let (wanted, sight) = (wanted(query), self.sight(&query.viewer));
-        let sees_all = sight.is_of_all_scopes();
-        let is_wanted = |kind: &[u8], status: &[u8], face: bool| {
-            wanted(kind, status, face) && (sees_all || !is_of_store(kind, face))
+    /// Where a segment says that a record is in log or base.
+    pub(super) fn locator(&self, at: &At) -> Option<Locator> {
+        let (At::Sealed { segment, row }, Some(sealed)) = (at, self.sealed()) else {
+            return None;
         };
-        SlotSieve {
-            classes: self.catalog.accepted(is_wanted),
-            least: query.min_confidence,
-            sight,
+        let locator = sealed.segments().get(*segment as usize)?.row(*row).locator;
+        (locator.source != Source::Inline).then_some(locator)
+    }
+
+    /// Whether any record ever expires.
+    #[inline]
+    pub fn knows_expiries(&self) -> bool {
+        !self.due.is_empty() || self.sealed().is_some_and(|sealed| sealed.has_expiries())
+    }
+
+    /// What expires after a moment and not after another, those first that expire first.
+    pub(super) fn expiring(&self, from: i64, until: i64) -> Vec<u32> {
+        let range = (Bound::Excluded((from, u32::MAX)), Bound::Included((until, u32::MAX)));
+        let mut due: Vec<(i64, u32)> = self.due.range(range).copied().collect();
+        for segment in self.sealed().iter().flat_map(|sealed| sealed.segments()) {
+            let is_current = |(moment, slot): &(i64, u32)| self.is_sealed(*slot) && self.get(*slot).expires == *moment;
+            due.extend(segment.due(from, until).into_iter().filter(is_current));
+        }
+        due.sort_unstable();
+        due.dedup();
+        due.into_iter().map(|(_, slot)| slot).collect()
+    }
+
+    /// When the record of an id expires.
+    pub fn expiry(&self, id: &str) -> Option<i64> {
+        let expires = self.get(self.of_id(id)?).expires;
+        Some(expires).filter(|at| *at != NEVER)
+    }
+
+    /// The moments of a slot.
+    pub fn moments(&self, slot: u32) -> Moments {
+        let held = self.get(slot);
+        Moments {
+            created: held.created,
+            updated: held.updated,
+            doubt: self.doubt_of(slot, held.updated),
         }
     }
 
-    /// Whether a query asks for the record in a slot.
-    pub fn passes(&self, sieve: &SlotSieve, slot: u32) -> bool {
-        let slot = self.slots.view(slot);
-        let is_of_class = sieve.classes.get(slot.class as usize).copied().unwrap_or(false);
-        is_of_class && slot.confidence >= sieve.least && sieve.sight.sees(self.scope_of(&slot))
+    /// Which event made the record of a slot.
+    pub(super) fn created(&self, slot: u32) -> Stamp {
+        self.get(slot).created
     }
 
-    /// The slots that whoever put a query sees, ascending; `None` if that one sees everything.
-    pub(super) fn seen_slots(&self, sieve: &SlotSieve) -> Option<Vec<u32>> {
-        self.scopes.seen(&sieve.sight)
+    /// Whether no slot is older than one before it: then an event can be looked for by halves.
+    pub(super) fn is_ordered(&self) -> bool {
+        self.inversions == 0
     }
 
-    /// The slots of the records that a query asks for, in insertion order.
-    pub(super) fn matching_slots<'a>(&'a self, query: &Query) -> impl Iterator<Item = u32> + use<'a> {
-        self.matching_among(query, None)
+    pub(super) fn inversions(&self) -> u64 {
+        self.inversions
     }
 
-    /// The same among some, which ascend, if given.
-    pub(super) fn matching_among<'a>(
-        &'a self,
-        query: &Query,
-        among: Option<Vec<u32>>,
-    ) -> impl Iterator<Item = u32> + use<'a> {
-        let sieve = self.sieve(query);
-        // Whoever sees little goes through that; whoever sees all, through those of a kind and status.
-        let some = among.or_else(|| self.seen_slots(&sieve));
-        let classes = some.is_none().then(|| self.catalog.slots(wanted(query)));
-        let slots = some.into_iter().flatten().chain(classes.into_iter().flatten());
-        slots.filter(move |&slot| self.passes(&sieve, slot))
+    pub(super) fn set_inversions(&mut self, inversions: u64) {
+        self.inversions = inversions;
+    }
+
+    /// Whether a slot is older than the one before it.
+    fn is_inverted(&self, slot: u32) -> bool {
+        let is_there = slot > 0 && (slot as usize) < self.len();
+        is_there && self.created(slot - 1).seq() > self.created(slot).seq()
+    }
+
+    /// All that is known about when the record of a slot was made and changed.
+    pub(super) fn set_moments(&mut self, slot: u32, created: Stamp, updated: Stamp) {
+        if self.created(slot) != created {
+            let inverted = |slots: &Self| {
+                (slot..=slot.saturating_add(1))
+                    .filter(|&slot| slots.is_inverted(slot))
+                    .count()
+            };
+            self.inversions -= inverted(self) as u64;
+            self.get_mut(slot).created = created;
+            self.inversions += inverted(self) as u64;
+        }
+        self.get_mut(slot).updated = updated;
+    }
+
+    /// An event is about the record of a slot. One that restates all of it ends any doubt; one that changes a part does not.
+    pub(super) fn touch(&mut self, slot: u32, stamp: Stamp, restates: bool) {
+        if self.doubts.is_some() && (restates || self.moments(slot).doubt != Doubt::None) {
+            let named = &mut self.doubts_mut().named;
+            _ = match restates {
+                true => named.remove(&slot),
+                false => named.insert(slot),
+            };
+        }
+        let slot = self.get_mut(slot);
+        slot.updated = stamp.not_before(slot.created);
+    }
+
+    fn doubts_mut(&mut self) -> &mut Doubts {
+        Arc::make_mut(self.doubts.get_or_insert_default())
+    }
+
+    /// Whether a line is lost.
+    pub(super) fn is_in_doubt(&self) -> bool {
+        self.doubts.is_some()
+    }
+
+    /// A lost line behind an event may have been about any record that was written before.
+    pub(super) fn doubt_behind(&mut self, seq: u64) {
+        let lost_behind = &mut self.doubts_mut().lost_behind;
+        *lost_behind = (*lost_behind).max(Some(seq));
+    }
+
+    /// An event about a record is lost, the id given as it stands between quotes in canonical JSON. An id without a record
+    /// is passed over: nothing is handed out under it.
+    pub fn doubt(&mut self, id: &[u8]) {
+        if let Some(slot) = self.of_spelled(id) {
+            self.doubts_mut().named.insert(slot);
+        }
+    }
+
+    /// Whether a lost line may have been about the record of a slot, which was changed last by this event.
+    fn doubt_of(&self, slot: u32, updated: Stamp) -> Doubt {
+        let Some(doubts) = &self.doubts else {
+            return Doubt::None;
+        };
+        let is_before = |seq| updated.seq().is_none_or(|updated| updated <= seq);
+        match doubts.named.contains(&slot) {
+            true => Doubt::Named,
+            false if doubts.lost_behind.is_some_and(is_before) => Doubt::Possible,
+            false => Doubt::None,
+        }
+    }
+
+    /// The ids of all records that a lost event names.
+    pub fn named_by_lost_events(&self) -> Vec<String> {
+        let named = self.doubts.iter().flat_map(|doubts| &doubts.named);
+        named.map(|&slot| unspelled(&self.id(slot))).collect()
+    }
+}
+
+impl Slot {
+    /// What stands in for a slot that is not there.
+    pub const NOTHING: Self = Self {
+        confidence: 0.0,
+        at: At::Sealed {
+            segment: u32::MAX,
+            row: 0,
+        },
+        id: Span { start: 0, end: 0 },
+        class: NO_CLASS,
+        scope: super::scopes::SHARED,
+        last_event: NO_EVENT,
+        is_gone: false,
+        expires: NEVER,
+        created: Stamp::UNKNOWN,
+        updated: Stamp::UNKNOWN,
+    };
+
+    /// What decides who sees it.
+    pub fn view(&self) -> SlotView {
+        SlotView {
+            confidence: self.confidence,
+            class: self.class,
+            scope: self.scope,
+            expires: self.expires,
+        }
     }
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
     use super::*;
-    use chronolog::event::draft_value::defaults;
-    use chronolog::event::{Known, Op};
-    use chronolog::json;
+    use crate::state::State;
+    use crate::state::tests::hears;
+    use chronolog::event::Op;
 
-    /// Lets a state hear what is said of a record.
-    pub(in crate::state) fn says(state: &mut State, op: Op, seq: u64, id: &str, record: &str) {
-        let known = Known {
-            op,
-            seq,
-            hash: b"",
-            offset: seq,
-            id: id.as_bytes(),
-            record: record.as_bytes(),
-            fields: json::scan_record(record.as_bytes()).expect("a record"),
-        };
-        state.apply(known, 0);
-    }
-
-    /// Lets a state hear of a record that says nothing.
-    pub(in crate::state) fn hears(state: &mut State, op: Op, seq: u64, id: &str) {
-        let record = format!("{{\"id\":\"{id}\",\"kind\":\"{}\"}}", defaults::KIND);
-        says(state, op, seq, id, &record);
+    fn stamp(seq: u64) -> Stamp {
+        Stamp::new(seq, seq as i64 * 10)
     }
 
     #[test]
@@ -241,21 +662,40 @@ pub(super) mod tests {
         for (seq, id) in (0..).zip(["a", "b", "ab"]) {
             hears(&mut state, Op::Upsert, seq, id);
         }
-        // Of `gone` events spoke before it was a record: the slot it had then is nobody's.
+        // Events were about `gone` before it was a record: the slot that it had then holds none.
         hears(&mut state, Op::Delete, 3, "gone");
-        let mention = state.find(b"gone").expect("it was spoken of");
-        assert_eq!(state.slot_spelled_near(b"gone", mention), None);
+        let slots = |state: &State| 0..=state.slots.len() as u32;
+        let mention = state.slots.find(b"gone").expect("it was mentioned");
+        assert_eq!(state.slots.of_spelled_near(b"gone", mention), None);
         hears(&mut state, Op::Upsert, 4, "gone");
         for id in ["a", "b", "ab", "gone", "nobody", ""] {
-            let known = state.slot_of(id);
-            for guess in (0..=state.slot_count() as u32).chain([u32::MAX]) {
-                assert_eq!(
-                    state.slot_spelled_near(id.as_bytes(), guess),
-                    known,
-                    "{id} from {guess}"
-                );
+            let known = state.slots.of_id(id);
+            for guess in slots(&state).chain([u32::MAX]) {
+                let found = state.slots.of_spelled_near(id.as_bytes(), guess);
+                assert_eq!(found, known, "{id} from {guess}");
             }
         }
-        assert_ne!(state.slot_of("gone"), Some(mention));
+        assert_ne!(state.slots.of_id("gone"), Some(mention));
+    }
+
+    #[test]
+    fn an_older_slot_behind_a_newer_one_is_counted() {
+        let mut state = State::default();
+        for seq in 0..5 {
+            hears(&mut state, Op::Upsert, seq, &format!("r{seq}"));
+        }
+        let slots = &mut state.slots;
+        assert!(slots.is_ordered());
+        slots.set_moments(2, stamp(9), stamp(9));
+        assert!(!slots.is_ordered(), "slot 3 is older than slot 2 now");
+        slots.set_moments(3, stamp(9), stamp(9));
+        slots.set_moments(4, stamp(9), stamp(10));
+        assert!(slots.is_ordered());
+        slots.set_moments(0, Stamp::UNKNOWN, stamp(3));
+        assert!(slots.is_ordered(), "what is not known counts as the oldest");
+        assert_eq!(slots.moments(4), Moments::of_stamps(stamp(9), stamp(10)));
+        slots.set_moments(0, Stamp::new(7, 70), Stamp::new(7, 70));
+        slots.touch(0, Stamp::new(3, 1000), true);
+        assert_eq!(slots.moments(0).updated, Stamp::new(7, 1000), "not before it was made");
     }
 }

@@ -458,7 +458,7 @@ impl RetiredLogs {
         ask_for_trails(&mut way.hops);
         let mut differing = BTreeSet::new();
         let mut beside: Vec<ArchiveNotes> = way.hops.iter().map(|_| ArchiveNotes::default()).collect();
-        let mut replay = Replay::of(observer.and_then(|observer| observer.likeness()));
+        let mut replay = Replay::default();
         let wanted = wanted_sums(disk, layout, &way.hops);
         for number in (1..way.hops.len()).rev() {
             let older = way.hops.get(number + 1).filter(|older| older.wrong.is_none());

@@ -18,7 +18,7 @@ use chronolog::json::RecordSpans;
 use chronolog::memory::{self, Refused};
 use chronolog::verify::{HeldEvents, Sink, Walk};
 use chronomemory_state::snapshot::{self, Moments, RecordSink};
-use chronomemory_state::state::{Likeness, State};
+use chronomemory_state::state::State;
 
 /// Takes in retired logs, one after the other; without a state it only looks.
 #[derive(Default)]
@@ -34,19 +34,9 @@ pub(in crate::store) struct Replay {
     /// What the next log starts from accounts for its events up to here.
     pub settled_until: Option<u64>,
     holding: HeldEvents,
-    /// Records that are likely to come, if anyone knows some.
-    likeness: Option<Arc<Likeness>>,
 }
 
 impl Replay {
-    /// One to which records like these are likely to come, if anyone knows some.
-    pub fn of(likeness: Option<Arc<Likeness>>) -> Self {
-        Self {
-            likeness,
-            ..Self::default()
-        }
-    }
-
     /// One for which these records were never there.
     pub fn without(doomed: &Arc<Doomed>) -> Self {
         Self {
@@ -55,12 +45,8 @@ impl Replay {
         }
     }
 
-    fn empty(&self) -> State {
-        self.likeness.as_ref().map_or_else(State::default, State::awaiting)
-    }
-
     pub fn begin(&mut self) {
-        self.state = (!self.gave_up).then(|| self.empty());
+        self.state = (!self.gave_up).then(State::default);
     }
 
     /// Begins with what a base holds, if it is the one with this digest.
@@ -68,7 +54,7 @@ impl Replay {
         if self.gave_up {
             return;
         }
-        let mut state = self.empty();
+        let mut state = State::default();
         self.state = match snapshot::read(file, &mut state) {
             Ok(contents) => (contents.sha256 == *sha256 && contents.header.is_ok()).then_some(state),
             Err(fault) => {
@@ -125,7 +111,7 @@ impl Replay {
             if self.settled_until.is_some_and(|seq| known.seq <= seq) {
                 state.note(known, ts);
             } else {
-                state.apply(known, ts);
+                state.apply(known, ts, false);
             }
         }
     }
@@ -248,8 +234,6 @@ impl Doomed {
 
 /// Somebody who looks on while a log and its past are examined.
 pub trait ReplayObserver {
-    /// Records that the logs are likely to tell of, if somebody has them in memory.
-    fn likeness(&self) -> Option<Arc<Likeness>>;
     /// The log is read from its first line on; what was seen before counts no more.
     fn begin(&self);
     /// A line of the log that is read, whether its batch is whole or not; what it says may have its salt.

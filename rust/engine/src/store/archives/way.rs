@@ -271,11 +271,11 @@ fn names_archive(hop: &Hop, pruned_until: u64) -> bool {
 
 /// What a state says of archives that were pruned, in the order of the events.
 pub(in crate::store) fn prunings_of(state: &State) -> Vec<Pruning> {
-    let slots = state.of_kinds(ERASURES, &[b"pruned"]);
+    let slots = state.of_face(ERASURES, Some(&[b"pruned"]));
     let found = slots.filter_map(|slot| {
-        let id = state.spelled_id(slot);
+        let id = state.slots.id(slot);
         let seq = std::str::from_utf8(&id).ok()?.strip_prefix("pruned:")?.parse().ok()?;
-        Pruning::read(seq, &id, &state.record_in(slot))
+        Pruning::read(seq, &id, &state.slots.record(slot))
     });
     found.collect()
 }

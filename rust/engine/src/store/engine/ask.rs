@@ -27,7 +27,7 @@ impl Engine {
 
     /// The canonical records that a query asks for.
     pub fn query(&self, query: &Query) -> Result<Vec<Vec<u8>>> {
-        self.read(|store| Ok(store.state.query(query)?.into_iter().map(Cow::into_owned).collect()))
+        self.read(|store| Ok(query.records(&store.state)?.into_iter().map(Cow::into_owned).collect()))
     }
 
     /// The records of a listing for which a condition holds, unaffected by later writes.
@@ -41,7 +41,7 @@ impl Engine {
 
     /// How many records a query would find.
     pub fn count(&self, query: &Query) -> Result<u64> {
-        self.read(|store| Ok(store.state.count(query)))
+        self.read(|store| Ok(query.count(&store.state)))
     }
 
     /// The lines of all events of a record that a viewer sees, archives included, by the scope of the record then.
@@ -95,7 +95,7 @@ impl Engine {
         self.read_past(|store| {
             let mut changed = store.past().changed_since(seq, faces)?;
             if !store.state.sight(viewer).is_all() {
-                changed.retain(|id| store.state.get_seen(viewer, id).is_some());
+                changed.retain(|id| store.state.seen(viewer, id).is_some());
             }
             Ok(changed)
         })

@@ -106,7 +106,7 @@ impl Chosen {
                 self.look(&said_by(&row), state);
             }
         }
-        let rows = (0..state.slot_count() as u32).filter_map(|slot| state.row(slot));
+        let rows = (0..state.slots.len() as u32).filter_map(|slot| state.row(slot));
         let tied: Vec<u32> = rows.filter(|row| is_tied(&said_by(row))).map(|row| row.slot).collect();
         let mut grew = !tied.is_empty();
         // What came to it may bind others, and only such as name others.

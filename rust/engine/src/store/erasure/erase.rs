@@ -44,7 +44,7 @@ use chronolog::scope::Viewer;
 use chronolog::verify::Walk;
 use chronolog::wal::writer::EventBody;
 use chronomemory_state::condition::Condition;
-use chronomemory_state::state::{Frozen, Listing, Query, State, Watermark, unspelled};
+use chronomemory_state::state::{Listing, Query, State, Watermark, unspelled};
 use memchr::memmem;
 
 /// How often an erasure begins anew, because what others wrote changed what goes, before they have to wait.
@@ -55,7 +55,7 @@ type Attempt = Option<(Erased, Chosen)>;
 
 /// How many erasures the log tells of.
 pub(in crate::store) fn erasures(state: &State) -> usize {
-    state.of_kinds(ERASURES, &[b"erasure"]).count()
+    state.of_face(ERASURES, Some(&[b"erasure"])).count()
 }
 
 fn check_erasable(site: &Site, log: &mut Log) -> Result<()> {
@@ -170,7 +170,7 @@ impl<'a> Preparing<'a> {
         let is_begun = access.locked(|store, _| {
             check_erasable(&store.site, &mut store.log)?;
             // A state in memory is changed in place, which takes less time.
-            rewrite.rows = store.state.sealed().and_then(|_| store.base_rows());
+            rewrite.rows = store.state.slots.sealed().and_then(|_| store.base_rows());
             let is_begun = rewrite.begin(store)?;
             if is_begun {
                 *spaces = RowRemoval::of(store, &rewrite.filter.what.chosen).start()?;
@@ -205,7 +205,7 @@ fn reload_after_erase(store: &mut Store, kept: Option<State>, slots: &[u32]) -> 
             store.state = kept;
             store.state.set_outlived();
         }
-        None if store.state.sealed().is_some() => return store.reload(&mut |_, _| {}),
+        None if store.state.slots.sealed().is_some() => return store.reload(&mut |_, _| {}),
         None => store.state.erase(slots),
     }
     let Some(open) = store.log.open() else {
@@ -303,8 +303,8 @@ fn end_erasing(store: &mut Store, work: &mut Preparing<'_>, order: &Erase, now: 
         depth,
     });
     let is_kept = |id: &[u8]| match &kept {
-        Some(kept) => kept.slot_spelled(id).is_some(),
-        None => !chosen.doomed.has(id) && store.state.slot_spelled(id).is_some(),
+        Some(kept) => kept.slots.of_spelled(id).is_some(),
+        None => !chosen.doomed.has(id) && store.state.slots.of_spelled(id).is_some(),
     };
     erased.again = rewrite_kept(&mut new, &restated, is_kept, &moved, options, &ts)?;
     erased.seq = Some(seq);
@@ -355,15 +355,9 @@ fn attempt(
         chosen,
         log,
     } = ErasePlan::look(access, order)?;
-    // The past says mostly what is there: where it is added up, that need not be in memory twice.
-    let likeness = access.look(|store| {
-        let has_past = store.log.open().is_some_and(|log| log.origin.has_archive());
-        let frozen = (is_first && has_past).then(|| store.state.freeze().ok()).flatten();
-        Ok(frozen.map(Frozen::likeness))
-    })?;
     let current = Asking::of(access);
     let chosen_at = log.as_ref().map_or(0, |log| log.until.end);
-    let scan = EraseScan::of(chosen, chosen_at, &current, likeness);
+    let scan = EraseScan::of(chosen, chosen_at, &current);
     if is_first {
         let damage = prove(&*site.disk, &site.layout, options.threads, &scan, progress)?;
         if let Some(damage) = damage.into_iter().next() {
@@ -527,7 +521,10 @@ impl Erase {
         let ids = match (self.due_at, &self.condition) {
             (None, None) => return Ok(Cow::Borrowed(self)),
             (Some(moment), _) => {
-                let due = self.ids.iter().filter(|id| store.state.has_expired(id, moment));
+                let due = self
+                    .ids
+                    .iter()
+                    .filter(|id| store.state.slots.expiry(id).is_some_and(|at| at <= moment));
                 due.cloned().collect()
             }
             (None, Some((viewer, condition))) => found(store, viewer, condition)?,

@@ -35,7 +35,7 @@ use chronolog::memory::Refused;
 use chronolog::verify::NoSink;
 use chronolog::wal::writer::{EventBody, Lines};
 use chronomemory_state::snapshot::{self, Moments, RecordSink, Stamp};
-use chronomemory_state::state::{Frozen, State, spelled, unspelled};
+use chronomemory_state::state::{Frozen, State, differences, spelled, unspelled};
 
 /// What an erasure keeps, and what it has written of the past so far.
 pub(in crate::store) struct EraseFilter<'a> {
@@ -102,12 +102,13 @@ impl Filter for EraseFilter<'_> {
         Ok(Some(match since {
             Some(since) => {
                 let mut slots = state.slots_since(since)?;
-                slots.retain(|&slot| !doomed.has(&state.spelled_id(slot)));
+                slots.retain(|&slot| !doomed.has(&state.slots.id(slot)));
                 state.freeze_those(slots.into_iter())?
             }
             None => {
                 let erased = state.slots_named(doomed.ids());
-                state.freeze_without(&erased)?
+                let all = 0..state.slots.len() as u32;
+                state.freeze_those(all.filter(|slot| erased.binary_search(slot).is_err()))?
             }
         }))
     }
@@ -128,7 +129,7 @@ impl Filter for EraseFilter<'_> {
     fn freeze_replayed(&mut self, since: Option<u64>) -> Result<Option<Frozen>> {
         let kept = self.replay.as_mut().and_then(|replay| replay.state.as_mut());
         Ok(match (kept, since) {
-            (Some(kept), Some(since)) => Some(kept.freeze_since(since)?),
+            (Some(kept), Some(since)) => Some(kept.freeze_those(kept.slots_since(since)?.into_iter())?),
             (Some(kept), None) => Some(kept.freeze()?),
             (None, _) => None,
         })
@@ -428,7 +429,7 @@ pub(super) fn event_record(
 }
 
 fn gone_of(present: &State, chosen: &Chosen) -> Vec<String> {
-    let there = chosen.doomed.ids().filter(|id| present.slot_spelled(id).is_some());
+    let there = chosen.doomed.ids().filter(|id| present.slots.of_spelled(id).is_some());
     let mut ids: Vec<String> = there.map(unspelled).collect();
     ids.sort_unstable();
     ids
@@ -438,7 +439,7 @@ impl Restated {
     /// What is written again: requested values, records without erased references, and records that erased acts changed.
     pub fn of((present, kept): (&State, Option<&State>), chosen: &Chosen, moved: &MovedSpaces) -> Self {
         let others = match kept {
-            Some(kept) => present.differences(kept),
+            Some(kept) => differences(present, kept),
             None => gone_of(present, chosen),
         };
         let mut records = Vec::new();
@@ -462,7 +463,8 @@ impl Restated {
         records.sort_by_key(|(id, _)| rank(id));
         let count = |wanted: u8| records.iter().filter(|(id, _)| rank(id) == wanted).count();
         let named = count(0);
-        let made = |(id, _): &(String, Option<Vec<u8>>)| present.created(id);
+        let made_at = |slot| present.slots.moments(slot).created;
+        let made = |(id, _): &(String, Option<Vec<u8>>)| present.slots.of_id(id).map_or(Stamp::UNKNOWN, made_at);
         Self {
             named,
             again: count(1),
@@ -553,7 +555,7 @@ impl<'a> RowRemoval<'a> {
 
     /// Whether a row is of a record that goes; that of one that stays goes too unless it is its embedding now.
     fn is_row_of(&self, index: &RowIndex, row: u32) -> bool {
-        let owner = index.owner_of(row).map(|owner| self.state.spelled_id(owner));
+        let owner = index.owner_of(row).map(|owner| self.state.slots.id(owner));
         owner.is_some_and(|id| self.chosen.doomed.has(&id) && !(self.chosen.stays(&id) && index.is_living(row)))
     }
 

@@ -32,7 +32,7 @@ use chronolog::origin::Origin;
 use chronolog::verify::{NoSink, Sink, Walk};
 use chronolog::wal::reader::Reading;
 use chronomemory_state::snapshot::{self, Moments, RecordSink};
-use chronomemory_state::state::{Likeness, State, unspelled};
+use chronomemory_state::state::{State, unspelled};
 
 /// The lines and bases of the past that an erasure removes.
 #[derive(Default)]
@@ -123,17 +123,15 @@ pub(super) struct EraseScan<'a> {
     /// The log ended here when the records were chosen.
     chosen_at: u64,
     current: &'a dyn CurrentRecords,
-    likeness: Option<Arc<Likeness>>,
     result: RefCell<ScanResult>,
 }
 
 impl<'a> EraseScan<'a> {
-    /// Scans for records that were chosen when the log ended at a place. The store probably holds records like these.
-    pub fn of(chosen: Chosen, chosen_at: u64, current: &'a dyn CurrentRecords, likeness: Option<Likeness>) -> Self {
+    /// Scans for records that were chosen when the log ended at a place.
+    pub fn of(chosen: Chosen, chosen_at: u64, current: &'a dyn CurrentRecords) -> Self {
         Self {
             chosen_at,
             current,
-            likeness: likeness.map(Arc::new),
             result: RefCell::new(ScanResult {
                 chosen,
                 ..ScanResult::default()
@@ -219,10 +217,6 @@ impl<'a> EraseScan<'a> {
 }
 
 impl ReplayObserver for EraseScan<'_> {
-    fn likeness(&self) -> Option<Arc<Likeness>> {
-        self.likeness.clone()
-    }
-
     fn begin(&self) {
         let mut result = self.result.borrow_mut();
         // A verification may read everything twice: what is chosen stays.
@@ -269,7 +263,7 @@ impl ReplayObserver for EraseScan<'_> {
     fn base(&self, sha256: &Hex, state: &State) {
         let result = &mut *self.result.borrow_mut();
         let mut holds = false;
-        for row in (0..state.slot_count() as u32).filter_map(|slot| state.row(slot)) {
+        for row in (0..state.slots.len() as u32).filter_map(|slot| state.row(slot)) {
             if !row.id().is_empty() {
                 result.look(&said_by(&row), self.current);
                 holds |= result.chosen.doomed.has(row.id());

@@ -20,7 +20,7 @@ use chronolog::verify::{Walk, finding};
 use chronolog::wal::reader::Reading;
 use chronomemory_state::index::KEYS;
 use chronomemory_state::segment::{self, Family, FamilyFolder, Sealed, Segment, Sources, origin_in};
-use chronomemory_state::state::State;
+use chronomemory_state::state::{State, unlike};
 
 use crate::store::load::loader::Loader;
 
@@ -316,7 +316,7 @@ pub(in crate::store) fn altered_segments(
     walk.go(&*folder.log, end, Reading::new(1), &mut loader)?;
     let sealed = loader.state.unwrap_or_default();
     // One that fails a check is not used: the state is read from the log then.
-    if let Some(reason) = state.unlike(&sealed).filter(|_| !sealed.has_failed()) {
+    if let Some(reason) = unlike(state, &sealed).filter(|_| !sealed.slots.has_failed()) {
         return found(&path(0), reason);
     }
     for (number, family) in (0..rows.segments().len()).flat_map(|number| FAMILIES.map(|family| (number, family))) {

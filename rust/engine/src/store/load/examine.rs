@@ -23,7 +23,6 @@ use chronolog::log::files::is_folder;
 use chronolog::origin::{Origin, WayBack, beginning_of};
 use chronolog::verify::{BaseState, Report, Sink, Walk, finding};
 use chronolog::wal::reader::Reading;
-use chronomemory_state::state::State;
 
 /// What was found and how far it was read.
 pub struct Examined {
@@ -247,7 +246,9 @@ pub fn look_twice(
         }
         let found = examine(&held.disk, layout, &*held.log, look, &mut taker, progress)?;
         let is_odd = !found.report.damage.is_empty() || found.report.cut.is_some();
-        if std::mem::take(&mut look.sealed) && (is_odd || taker.state.as_ref().is_some_and(State::has_failed)) {
+        if std::mem::take(&mut look.sealed)
+            && (is_odd || taker.state.as_ref().is_some_and(|state| state.slots.has_failed()))
+        {
             continue;
         }
         let damage = &found.report.damage;

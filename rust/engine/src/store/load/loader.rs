@@ -166,7 +166,7 @@ impl Loader {
     /// Whether an event changes a record whose making is lost. Nobody can tell what it said, nor whose it was: what is left
     /// of it would be a record of everybody.
     fn lacks_its_record(&self, known: &Known<'_>) -> bool {
-        let is_there = |state: &State| state.length_of(known.id).is_some();
+        let is_there = |state: &State| state.slots.of_spelled(known.id).is_some();
         self.is_behind_loss
             && known.op == Op::Patch
             && face_of(known.id) != Some(VECTORS)
@@ -260,7 +260,7 @@ impl Loader {
             if self.settled_until.is_some_and(|seq| known.seq <= seq) {
                 state.note(known, ts);
             } else {
-                state.apply(known, ts);
+                state.apply(known, ts, false);
             }
         }
     }
@@ -379,7 +379,7 @@ impl Sink for Loader {
                 _ => dropped.push((known.offset, known.id.to_vec())),
             });
             if let (Some(state), BatchFate::Drop) = (&mut self.state, held) {
-                dropped.iter().for_each(|(_, id)| state.doubt(id));
+                dropped.iter().for_each(|(_, id)| state.slots.doubt(id));
             }
             if self.salvaged.is_some() {
                 self.dropped

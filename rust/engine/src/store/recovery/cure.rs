@@ -28,7 +28,7 @@ use chronolog::log::files::{Scratch, names_in, ours_in};
 use chronolog::log::{Log, Site};
 use chronolog::origin::{ALONE, Origin};
 use chronolog::verify::{NoSink, Walk, finding};
-use chronomemory_state::state::State;
+use chronomemory_state::state::{State, having};
 
 /// A log as it was read.
 pub(in crate::store) type CureSource = (Arc<dyn DiskFile>, Walk, Origin);
@@ -149,7 +149,7 @@ impl CureSearch<'_> {
             is_whole: !has_log_damage && found.proof == Proof::Whole,
             lost,
             unsettled,
-            unproven: state.having(UNPROVEN),
+            unproven: having(&state, UNPROVEN),
             last_seq,
             source: (file, found.walk, found.origin),
             state,
@@ -218,7 +218,7 @@ impl CureSearch<'_> {
             filled: 0,
             lost: report.damage.iter().map(ToString::to_string).collect(),
             unsettled: Vec::new(),
-            unproven: state.having(UNPROVEN),
+            unproven: having(&state, UNPROVEN),
             is_whole: false,
             last_seq: end_by(hint, None, loader.last_seq).0,
             state,
@@ -313,7 +313,7 @@ impl DiskFile for Ended {
 
 /// Puts the records on hold that a lost event names for certain, but for embeddings; gives their ids.
 fn hold_named(state: &mut State) -> Vec<String> {
-    let mut ids = state.named_by_lost_events();
+    let mut ids = state.slots.named_by_lost_events();
     ids.retain(|id| face_of(id.as_bytes()) != Some(VECTORS));
     ids.retain(|id| put_on_hold(state, id, "an event about it is lost"));
     ids.sort();

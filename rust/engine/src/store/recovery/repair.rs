@@ -41,6 +41,7 @@ use chronolog::log::files::{copy_range, is_ours, open_base};
 use chronolog::log::{Log, OpenLog, Site};
 use chronolog::origin::{Origin, Repair, Sentinel, WayBack, foreign_traces, origin_of};
 use chronolog::verify::{Walk, finding};
+use chronomemory_state::state::differences;
 
 /// How many findings the event names; the damaged log is kept whole.
 const MOST_FINDINGS: usize = 100;
@@ -156,7 +157,7 @@ fn administer(
     if !is_whole {
         replaced.extend(aside.keep_everything()?);
     }
-    let changed = store.state.differences(&cure.state);
+    let changed = differences(&store.state, &cure.state);
     store.state = cure.state;
     store.vectors.forget();
     store.archives = ArchiveCache::default();

@@ -56,10 +56,10 @@ impl KnownErasure {
 
 /// The records in which a state says what was erased, and what was brought back.
 fn records_of(state: &State) -> impl Iterator<Item = (String, Cow<'_, [u8]>)> {
-    let slots = state.of_kinds(ERASURES, KINDS);
+    let slots = state.of_face(ERASURES, Some(KINDS));
     slots.map(|slot| {
-        let id = String::from_utf8_lossy(&state.spelled_id(slot)).into_owned();
-        (id, state.record_in(slot))
+        let id = String::from_utf8_lossy(&state.slots.id(slot)).into_owned();
+        (id, state.slots.record(slot))
     })
 }
 

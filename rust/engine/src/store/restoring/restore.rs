@@ -30,7 +30,7 @@ use chronolog::log::{Log, Site};
 use chronolog::origin::{Origin, Sentinel, origin_of};
 use chronolog::remembered;
 use chronolog::verify::finding;
-use chronomemory_state::state::State;
+use chronomemory_state::state::{State, differences};
 
 const NO_SUCH_FILE: i32 = 2;
 
@@ -453,7 +453,7 @@ pub fn restore_tail(turns: &impl Turns, name: &str, now: &dyn Fn() -> i64, progr
     let (repaired, replaced) = treated.unwrap_or_else(|| (nothing, BTreeSet::new()));
     let changed = turns.turn(|store| {
         put_tail_away(&store.site, name, &kept)?;
-        Ok(before.differences(&store.state))
+        Ok(differences(&before, &store.state))
     })?;
     write_snapshot(turns)?;
     clear_out(turns, &replaced, now())?;

@@ -46,7 +46,7 @@ pub fn search(shared: &Shared, search: &RecordSearch) -> Result<Vec<SearchHit>> 
             let condition = search.condition.as_ref();
             let prepared = condition.map(|condition| prepare(&store.state, &store.views.field_indexes, condition));
             Ok((
-                changes.state_id().same(),
+                changes.state_id().clone(),
                 changes.watermark(),
                 vectors.transpose()?,
                 tokens.transpose()?,
@@ -90,7 +90,7 @@ pub fn search(shared: &Shared, search: &RecordSearch) -> Result<Vec<SearchHit>> 
             ask: &ask,
             verdicts: verdicts.as_ref(),
             // Others may have brought the index further since the first record was judged.
-            known: kept.mark.earlier(&seen).same(),
+            known: kept.mark.earlier(&seen).clone(),
             begins_anew: tries < MOST_TRIES,
         };
         if let Some(hits) = rank(&kept.index, search, &filter, near.as_ref(), coded.as_ref(), &asker) {
@@ -145,7 +145,7 @@ impl View {
             return Err(no_past());
         }
         if self.text.get().is_none() {
-            check_room(self.state.slot_count(), self.state.bytes())?;
+            check_room(self.state.slots.len(), self.state.slots.bytes())?;
         }
         let fields = || Fields::chosen(self.state.get(CHOICE_ID).as_deref());
         let index = self.text.get_or_init(|| TextIndex::of_state(fields(), &self.state));

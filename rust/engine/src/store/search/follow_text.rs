@@ -99,12 +99,12 @@ fn make(shared: &Shared, live: &LiveTextIndex) -> Result<()> {
         live.save(&files);
         return Ok(());
     }
-    check_room(store.state.slot_count(), store.state.bytes())?;
-    let survey = store.state.survey()?;
+    check_room(store.state.slots.len(), store.state.slots.bytes())?;
+    let rows = store.state.freeze()?;
     drop(store);
     let fields = Fields::chosen(source.choice.as_deref());
-    let index = TextIndex::new(fields.clone(), Sealed::build(&survey, &fields, threads)?);
-    survey.check()?;
+    let index = TextIndex::new(fields.clone(), Sealed::build(&rows, &fields, threads)?);
+    rows.check()?;
     let unsaved = Some(source.clone());
     live.keep(KeptIndex { index, mark, source }, unsaved);
     live.save(&files);

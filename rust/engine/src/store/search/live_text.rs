@@ -91,7 +91,7 @@ struct IndexMark {
 impl IndexMark {
     fn of(kept: &KeptIndex) -> Self {
         Self {
-            known: kept.mark.same(),
+            known: kept.mark.clone(),
             choice: kept.source.choice.clone(),
             failed: kept.index.mark(),
         }
@@ -123,7 +123,7 @@ impl ChangedRows {
     pub fn since(log: LiveLog<'_>, known: &Watermark, choice: Option<&[u8]>) -> Option<Self> {
         let (state, changes) = (log.state, log.state.changes());
         let slots: HashSet<u32> = changes.since(known)?.iter().copied().collect();
-        let few = MOST_CHANGES.max(state.slot_count() / LARGEST_CHANGE);
+        let few = MOST_CHANGES.max(state.slots.len() / LARGEST_CHANGE);
         (slots.len() <= few && choice == state.get(CHOICE_ID).as_deref()).then(|| Self {
             mark: changes.watermark(),
             rows: slots.into_iter().map(|slot| CopiedRow::of(state, slot)).collect(),
@@ -168,7 +168,7 @@ impl LiveTextIndex {
             return;
         };
         changed.rows.iter().for_each(|row| row.put_into(&mut kept.index));
-        kept.mark = changed.mark.same();
+        kept.mark = changed.mark.clone();
         kept.source = changed.source.clone();
         if kept.index.is_overgrown() && can_be_sealed(&kept.index) {
             kept.index.seal();
@@ -189,7 +189,7 @@ impl LiveTextIndex {
             if !can_be_sealed(&kept.index) {
                 return None;
             }
-            (kept.index.sealing(), kept.mark.same(), kept.source.clone())
+            (kept.index.sealing(), kept.mark.clone(), kept.source.clone())
         };
         Some(KeptIndex {
             index: sealing.run()?,
@@ -453,9 +453,9 @@ pub(in crate::store) fn attach(live: LiveLog<'_>, source: &Source, mut sealed: S
     let place = text_log.place_of(source, &sealed)?;
     let (mut unsaved, mut has_gone) = (None, false);
     if !place.is_numbered {
-        sealed.renumber(|slot, id| match state.is_id_of(slot, id) {
+        sealed.renumber(|slot, id| match state.slots.is_of(slot, id) {
             true => Some(slot),
-            false => state.slot_spelled(id),
+            false => state.slots.of_spelled(id),
         });
         // Only documents that are all there can be written as they are.
         has_gone = sealed.has_gone();
@@ -469,8 +469,8 @@ pub(in crate::store) fn attach(live: LiveLog<'_>, source: &Source, mut sealed: S
             let seq = state.last_seq_of(*slot);
             seq.is_some_and(|seq| seq > source.seq || index.doc_of(*slot).is_none())
         };
-        let news = (0..state.slot_count() as u32).filter(is_new);
-        news.filter(|slot| is_searched(&state.spelled_id(*slot))).collect()
+        let news = (0..state.slots.len() as u32).filter(is_new);
+        news.filter(|slot| is_searched(&state.slots.id(*slot))).collect()
     };
     if slots.len() > FEWEST_DOCS.max(state.len() / LARGEST_CHANGE_OF_FILE) {
         return None;
@@ -511,7 +511,7 @@ impl TextLog<'_> {
             return None;
         }
         let is_numbered =
-            source.origin.is_some() && source.origin == self.numbers && sealed.slot_count() <= self.state.slot_count();
+            source.origin.is_some() && source.origin == self.numbers && sealed.slot_count() <= self.state.slots.len();
         if let Origin::Ours(sentinel) = self.origin
             && (sentinel.last_seq, &sentinel.previous_head) == (source.seq, &source.head)
         {

@@ -38,7 +38,7 @@ impl Shared {
                 let prepared = question
                     .condition
                     .map(|condition| prepare(&store.state, &store.views.field_indexes, condition));
-                Ok((search, store.state.changes().state_id().same(), prepared.transpose()?))
+                Ok((search, store.state.changes().state_id().clone(), prepared.transpose()?))
             })?;
             let Some((judge, among)) = prepared else {
                 return Ok(search);

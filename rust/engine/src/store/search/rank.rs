@@ -290,7 +290,7 @@ pub(in crate::store) fn rank(
             }
             hits.push(SearchHit {
                 record: row.record.to_vec(),
-                moments: state.moments_of(slots[at]),
+                moments: state.slots.moments(slots[at]),
                 score: scores[at],
                 alone: alone[at],
                 text: standing.text,

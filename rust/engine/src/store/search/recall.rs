@@ -64,7 +64,7 @@ pub fn recall(shared: &Shared, ask: &Ask) -> Result<BlockAnswer> {
             };
             let answer = answer(shared, &narrowed)?;
             // Of another state the slots would mean nothing.
-            if shared.read_guard().state.changes().state_id().is(&state_id) {
+            if shared.read_guard().state.changes().state_id() == &state_id {
                 break answer;
             }
         },
@@ -84,9 +84,9 @@ fn allowed(shared: &Shared, viewer: &Arc<Viewer>, condition: &Condition) -> Resu
                 viewer: Arc::clone(viewer),
                 ..Query::default()
             };
-            let slots = gathered(store.state.slots_of(&active, |_, _| true))?;
+            let slots = gathered(active.slots_of(&store.state, |_| true))?;
             let prepared = prepare(&store.state, &store.views.field_indexes, condition)?;
-            Ok((slots, store.state.changes().state_id().same(), prepared))
+            Ok((slots, store.state.changes().state_id().clone(), prepared))
         })?;
         let ask = |look: &mut dyn FnMut(StateView<'_>)| shared.look_at_state(&state_id, look);
         let verdicts = Verdicts::new(judge, among, &ask);
@@ -123,7 +123,7 @@ fn answer(shared: &Shared, ask: &Ask) -> Result<BlockAnswer> {
         let live = (!stems.is_empty()).then(|| catch_up(shared)).transpose()?;
         let (columns, outlook, state_id, threads, [vectors, tokens]) = shared.read(|store| {
             let outlook = Outlook::of(&store.state, &ask.viewer);
-            let state_id = store.state.changes().state_id().same();
+            let state_id = store.state.changes().state_id().clone();
             let spaces = spaces_of(store, ask)?;
             Ok((columns_now(store)?, outlook, state_id, store.options.threads, spaces))
         })?;
@@ -174,7 +174,7 @@ pub fn nearest_blocks(
             let rows = store
                 .vectors
                 .start_search(&store.state, &VectorQuestion::of_space(Some(space)));
-            let state_id = store.state.changes().state_id().same();
+            let state_id = store.state.changes().state_id().clone();
             Ok((columns_now(store)?, Outlook::of(&store.state, viewer), state_id, rows))
         })?;
         let blocks = match rows {

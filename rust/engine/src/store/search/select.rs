@@ -44,7 +44,7 @@ impl<'a> StateView<'a> {
 impl StateView<'_> {
     /// When a record was written last; what a log starts from was written, if nothing says when, when that log began.
     fn updated_us(self, slot: u32, beginning: &OnceCell<i64>) -> Result<Option<i64>> {
-        if let Some(micros) = self.state.moments_of(slot).updated.micros() {
+        if let Some(micros) = self.state.slots.moments(slot).updated.micros() {
             return Ok(Some(micros));
         }
         let Some((file, length)) = self.log else {
@@ -93,7 +93,7 @@ impl<'a> Judge<'a> {
             true => scene.updated_us(slot, &self.beginning)?,
             false => None,
         };
-        let created = self.asks_created.then(|| scene.state.moments_of(slot).created);
+        let created = self.asks_created.then(|| scene.state.slots.moments(slot).created);
         Ok(Facts {
             created_us: created.and_then(|created| created.micros()),
             updated_us,
@@ -239,13 +239,13 @@ pub(in crate::store) fn select(
 ) -> Result<(Vec<u32>, QueryPlan)> {
     let state = scene.state;
     let plan = plan(state, indexes, query, condition)?;
-    let (judge, sieve) = (Judge::new(condition, state), state.sieve(query));
+    let (judge, sieve) = (Judge::new(condition, state), query.sieve(state));
     let mut found = Vec::new();
     let mut look = |slot: u32| -> Result<bool> {
         if found.len() >= query.limit.unwrap_or(usize::MAX) {
             return Ok(false);
         }
-        if state.passes(&sieve, slot) && judge.holds(scene, slot, &state.record_in(slot))? {
+        if sieve.passes(state, slot) && judge.holds(scene, slot, &state.slots.record(slot))? {
             found.try_reserve(1).map_err(Refused::from)?;
             found.push(slot);
         }
@@ -260,7 +260,7 @@ pub(in crate::store) fn select(
             }
         }
         None => {
-            for slot in state.slots_of(query, |kind, status| condition.may_hold_for(kind, status)) {
+            for slot in query.slots_of(state, |class| condition.may_hold_for(&class.kind, &class.status)) {
                 if !look(slot)? {
                     break;
                 }

@@ -74,7 +74,7 @@ fn naming(index: &TextIndex, question: &TextQuestion<'_>, state: &State, sight: 
 fn named_by(index: &TextIndex, state: &State, sight: &Sight, doc: u32) -> Vec<u32> {
     let slots = index.links_of(doc).filter_map(|link| match link {
         LinkedRecord::Slot(slot) => Some(slot),
-        LinkedRecord::Id(prefix, name) => state.slot_of(&format!("{prefix}{name}")),
+        LinkedRecord::Id(prefix, name) => state.slots.of_id(&format!("{prefix}{name}")),
     });
     let seen = slots.filter(|&slot| sees(state, sight, slot));
     seen.filter_map(|slot| index.doc_of(slot))
@@ -109,7 +109,7 @@ pub(super) fn add_own(
             ties.groups.push((at, *numbers.entry(group).or_insert(next)));
         }
         if !days.is_empty() {
-            let written = || state.moments_of(index.slot_of(doc)).created.micros();
+            let written = || state.slots.moments(index.slot_of(doc)).created.micros();
             let micros = index.time_of(doc).or_else(written);
             let closeness = micros.map_or(0.0, |micros| days.closeness(micros));
             ties.times.extend((closeness > 0.0).then_some((at, closeness)));

@@ -130,7 +130,7 @@ fn seal_again(turns: &impl Turns, segment: Option<BaseSealWork>) -> Result<()> {
     if !segment.is_some_and(|segment| segment.run()) {
         remove_segments(&*site.disk, &site.layout, None)?;
     }
-    turns.turn(|store| match store.state.sealed() {
+    turns.turn(|store| match store.state.slots.sealed() {
         Some(_) => store.reload(&mut |_, _| {}),
         None => Ok(()),
     })
@@ -247,7 +247,7 @@ pub(in crate::store) trait Filter {
     /// The kept records that were changed since a place in the log, or all; `None` if only `freeze_replayed` knows them.
     fn freeze(&mut self, state: &mut State, since: Option<u64>) -> Result<Option<Frozen>> {
         Ok(Some(match since {
-            Some(since) => state.freeze_since(since)?,
+            Some(since) => state.freeze_those(state.slots_since(since)?.into_iter())?,
             None => state.freeze()?,
         }))
     }

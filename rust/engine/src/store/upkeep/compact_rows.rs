@@ -140,7 +140,7 @@ fn move_spaces(
     moves: impl Fn(&RowIndex) -> bool,
 ) -> Result<()> {
     let access = StoreAccess::shared(turns, now);
-    if turns.turn(|store| Ok(store.state.of_face(VECTORS).next().is_none()))? {
+    if turns.turn(|store| Ok(store.state.of_face(VECTORS, None).next().is_none()))? {
         return Ok(());
     }
     let moving: Vec<Moving> = access.locked(|store, _| {
@@ -178,7 +178,7 @@ fn draft_move(state: &State, depth: i64, draft: &mut Draft, index: &RowIndex, ne
     let mut firsts = BTreeSet::new();
     for old_rows in rows.chunks(GROUP_ROWS) {
         let entry = |row: &u32| {
-            let id = index.owner_of(*row).map(|owner| state.spelled_id(owner));
+            let id = index.owner_of(*row).map(|owner| state.slots.id(owner));
             let digest = index.digest_of(*row).map(|digest| Hex::spell(&digest));
             id.zip(digest)
         };

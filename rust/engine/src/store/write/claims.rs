@@ -108,7 +108,7 @@ impl<'a> Claims<'a> {
             None if change.op != Op::Upsert && self.born.as_ref().is_some_and(|born| born.contains_key(id)) => {}
             None => self.check_new(draft, change, here)?,
             Some((slot, Some(SeenAs::Own))) => {
-                let record = state.record_in(slot);
+                let record = state.slots.record(slot);
                 let there = carried(&record);
                 let keeps = there.is_some() && has_names(writer);
                 match change.op == Op::Upsert && there != here {
@@ -181,10 +181,10 @@ fn check_act(state: &State, writer: &Viewer, id: &[u8], record: &[u8]) -> Result
         return Err(Error::invalid("scope", "must be that of the handle"));
     }
     for mention in Act::read(id, record).iter().flat_map(Act::mentions) {
-        match state.seen_by(writer, &spelled(&mention.id)) {
-            None | Some(Some(SeenAs::Own)) => {}
-            Some(Some(SeenAs::Wider)) => return Err(Error::OutOfScope(mention.id)),
-            Some(None) => return Err(Error::UnknownRecord(mention.id)),
+        match state.slot_seen_by(writer, &spelled(&mention.id)) {
+            None | Some((_, Some(SeenAs::Own))) => {}
+            Some((_, Some(SeenAs::Wider))) => return Err(Error::OutOfScope(mention.id)),
+            Some((_, None)) => return Err(Error::UnknownRecord(mention.id)),
         }
     }
     Ok(())
@@ -200,10 +200,10 @@ pub(in crate::store) fn check_owned<'a>(
         return Ok(());
     }
     for id in ids {
-        match state.seen_by(writer, id) {
-            Some(Some(SeenAs::Own)) => {}
-            Some(Some(SeenAs::Wider)) => return Err(Error::OutOfScope(unspelled(id))),
-            Some(None) | None => return Err(Error::UnknownRecord(unspelled(id))),
+        match state.slot_seen_by(writer, id) {
+            Some((_, Some(SeenAs::Own))) => {}
+            Some((_, Some(SeenAs::Wider))) => return Err(Error::OutOfScope(unspelled(id))),
+            Some((_, None)) | None => return Err(Error::UnknownRecord(unspelled(id))),
         }
     }
     Ok(())
@@ -212,7 +212,7 @@ pub(in crate::store) fn check_owned<'a>(
 /// Whether a name of a level, by its place, is required of who writes.
 pub(in crate::store) fn is_required(state: &State, place: usize) -> bool {
     // Such an id is spelled as it is.
-    let slot = state.slot_spelled(REQUIRING[place].as_bytes());
+    let slot = state.slots.of_spelled(REQUIRING[place].as_bytes());
     slot.and_then(|slot| state.row(slot))
         .is_some_and(|row| *row.class.status == *b"active")
 }
@@ -254,7 +254,7 @@ fn keep_scopes(state: &State, draft: &Draft) -> Result<Draft> {
         let (id, mut record) = (draft.id(change), draft.record(change).to_vec());
         let there = match state.slot_seen_by(draft.writer(), id) {
             Some((slot, Some(SeenAs::Own))) if change.op == Op::Upsert => {
-                carried(&state.record_in(slot)).map(<[u8]>::to_vec)
+                carried(&state.slots.record(slot)).map(<[u8]>::to_vec)
             }
             _ => None,
         };

@@ -117,7 +117,7 @@ impl Store {
     pub fn commit_new(&mut self, draft: &Draft, now: i64) -> Result<Option<Committed>> {
         self.with_lock(now, |store| {
             let mut ids = draft.changes().iter().map(|change| draft.id(change));
-            if ids.any(|id| store.state.length_of(id).is_some()) {
+            if ids.any(|id| store.state.slots.of_spelled(id).is_some()) {
                 return Ok(None);
             }
             let committed = store.check_and_write(draft, now)?;
@@ -225,7 +225,8 @@ pub(in crate::store) fn check_patches(state: &State, parts: &[impl Borrow<Draft>
             }
             Op::Patch => {
                 let shown = || String::from_utf8_lossy(id).into_owned();
-                let known = born.get(id).copied().or_else(|| state.length_of(id));
+                let held = || Some(state.slots.record(state.slots.of_spelled(id)?).len());
+                let known = born.get(id).copied().or_else(held);
                 let Some(length) = known else {
                     return Err(Error::invalid(
                         "id",
@@ -325,7 +326,7 @@ impl Store {
             ..IncomingEvents::default()
         })?;
         // What is written was decided by what the state said.
-        self.state.check_sealed()?;
+        self.state.slots.check()?;
         let offset = self.on_log(|log, rows| log.append(&lines, now, rows))?;
         let known = Known {
             op,
@@ -336,7 +337,7 @@ impl Store {
             offset,
             seq,
         };
-        self.state.apply(known, micros);
+        self.state.apply(known, micros, false);
         self.log.keep_memory(lines);
         Ok(seq)
     }
@@ -394,7 +395,7 @@ impl Store {
         // Whatever the state will need is had before anything is written.
         self.settle();
         self.state.make_room(coming)?;
-        self.state.check_sealed()?;
+        self.state.slots.check()?;
         let base = self.on_log(|log, rows| log.append(&lines, now, rows))?;
         if adopts {
             self.log.report.base = BaseState::Adopted;
@@ -828,7 +829,7 @@ pub(in crate::store) fn take_in(state: &mut State, parts: &[impl Borrow<Draft>],
             offset: base + *start as u64,
             seq,
         };
-        state.apply_drafted(known, micros, change.is_plain);
+        state.apply(known, micros, change.is_plain);
         seq += 1;
     }
 }

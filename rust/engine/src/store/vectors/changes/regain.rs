@@ -150,9 +150,9 @@ fn each_damaged_group(
     let (disk, layout) = (&*vectors.site.disk, &vectors.site.layout);
     let known = vectors.known(state);
     let mut unread = None;
-    for slot in state.of_face(VECTORS) {
-        let record = state.record_in(slot);
-        let Some(VectorRecord::Group(group)) = read(&state.spelled_id(slot), &record) else {
+    for slot in state.of_face(VECTORS, None) {
+        let record = state.slots.record(slot);
+        let Some(VectorRecord::Group(group)) = read(&state.slots.id(slot), &record) else {
             continue;
         };
         let Some(index) = known.spaces.spaces.get(&group.space) else {
@@ -378,7 +378,8 @@ impl LeftBehind {
             .filter(|(row, _)| !group.gone.contains(row));
         let has_none = |id: &[u8]| {
             state
-                .slot_spelled(id)
+                .slots
+                .of_spelled(id)
                 .is_some_and(|owner| index.ever_of(owner).is_none())
         };
         let ids = living.map(|(_, id)| id.to_vec()).filter(|id| has_none(id));

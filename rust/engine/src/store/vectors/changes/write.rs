@@ -467,12 +467,13 @@ impl Ids {
         coming: impl Fn(&[u8]) -> Option<bool> + Sync,
         threads: usize,
     ) -> Result<()> {
-        let tombstones = state.sieve(&Query {
+        let tombstones = Query {
             status: Some("tombstone".to_owned()),
             faces: true,
             viewer: Arc::new(Viewer::Everyone),
             ..Query::default()
-        });
+        };
+        let tombstones = tombstones.sieve(state);
         let refusal = |id: &[u8], slot: Option<u32>| {
             let shown = || unspelled(id);
             let coming = coming(id);
@@ -484,7 +485,7 @@ impl Ids {
                 Some(format!("the record {:?} is deleted by the same change", shown()))
             } else if slot.is_none() {
                 Some(format!("there is no record {:?}", shown()))
-            } else if slot.is_some_and(|slot| state.passes(&tombstones, slot)) {
+            } else if slot.is_some_and(|slot| tombstones.passes(state, slot)) {
                 Some(format!("the record {:?} is deleted", shown()))
             } else {
                 None
@@ -494,7 +495,7 @@ impl Ids {
             let start = piece as usize * PIECE_IDS;
             let mut next = 0;
             *refused = self.spelled(start..self.len().min(start + PIECE_IDS)).find_map(|id| {
-                let slot = state.slot_spelled_near(id, next);
+                let slot = state.slots.of_spelled_near(id, next);
                 next = slot.map_or(0, |slot| slot + 1);
                 refusal(id, slot)
             });

@@ -221,12 +221,12 @@ struct Owned {
 impl Owned {
     /// Reads a group. Its records most often came together: `next` is where the next one is looked for first.
     fn read(state: &State, slot: u32, next: &mut u32) -> Option<Self> {
-        let record = state.record_in(slot);
-        let Some(VectorRecord::Group(group)) = read(&state.spelled_id(slot), &record) else {
+        let record = state.slots.record(slot);
+        let Some(VectorRecord::Group(group)) = read(&state.slots.id(slot), &record) else {
             return None;
         };
         let mut owner = |id: &[u8]| {
-            let found = state.slot_spelled_near(id, *next);
+            let found = state.slots.of_spelled_near(id, *next);
             *next = found.map_or(*next, |slot| slot + 1);
             found.unwrap_or(NONE)
         };
@@ -275,9 +275,9 @@ impl Spaces {
         let mut fresh = state.of_face_since(VECTORS, &self.mark);
         self.mark = state.changes().watermark();
         let mut moved = false;
-        let of_groups = |slot: &u32| group_space(&state.spelled_id(*slot)).is_some();
+        let of_groups = |slot: &u32| group_space(&state.slots.id(*slot)).is_some();
         for slot in fresh.iter().filter(|slot| !of_groups(slot)) {
-            let (id, record) = (state.spelled_id(*slot), state.record_in(*slot));
+            let (id, record) = (state.slots.id(*slot), state.slots.record(*slot));
             match read(&id, &record) {
                 Some(VectorRecord::Space(bound)) => moved |= self.bind(bound),
                 Some(VectorRecord::Choice(space)) => self.choice = Some(space),
@@ -288,7 +288,7 @@ impl Spaces {
         moved |= self.bind_implied(state, &fresh);
         if moved {
             // Rows of another generation: those of its groups count that were passed over before.
-            fresh = state.of_face(VECTORS).collect();
+            fresh = state.of_face(VECTORS, None).collect();
         }
         fresh.retain(of_groups);
         // A store that is opened has to look up all owners once. Threads take many groups at a time: to hand something over
@@ -368,7 +368,7 @@ pub fn implied<'a>(
 ) -> BTreeMap<String, Bound> {
     let mut found: BTreeMap<String, Bound> = BTreeMap::new();
     for slot in groups {
-        let (id, record) = (state.spelled_id(*slot), state.record_in(*slot));
+        let (id, record) = (state.slots.id(*slot), state.slots.record(*slot));
         let Some((space, generation)) = file_of(&id, &record) else {
             continue;
         };

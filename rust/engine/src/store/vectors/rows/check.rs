@@ -95,11 +95,11 @@ pub fn open_rows(disk: &dyn Disk, layout: &Layout, bound: &Bound) -> io::Result<
 
 /// All spaces with the slots of their groups, without a look at those.
 fn spaces_in(state: &State) -> HashMap<String, (Bound, Vec<u32>)> {
-    let slots: Vec<u32> = state.of_face(VECTORS).collect();
+    let slots: Vec<u32> = state.of_face(VECTORS, None).collect();
     let mut spaces: HashMap<String, (Bound, Vec<u32>)> = HashMap::new();
     let mut dropped: HashMap<String, u64> = HashMap::new();
     for slot in &slots {
-        let id = state.spelled_id(*slot);
+        let id = state.slots.id(*slot);
         match format::group_space(&id) {
             Some(space) => spaces.entry(space.to_owned()).or_insert_with(nowhere).1.push(*slot),
             None => {
@@ -107,7 +107,7 @@ fn spaces_in(state: &State) -> HashMap<String, (Bound, Vec<u32>)> {
                     let name = bound.name.clone();
                     spaces.entry(name).or_insert_with(nowhere).0 = bound;
                 } else if let Some(name) = format::space_name(&id) {
-                    dropped.extend(generation_in(&state.record_in(*slot)).map(|last| (name.to_owned(), last)));
+                    dropped.extend(generation_in(&state.slots.record(*slot)).map(|last| (name.to_owned(), last)));
                 }
             }
         }
@@ -129,7 +129,7 @@ pub fn short_files(disk: &dyn Disk, layout: &Layout, state: &State) -> Vec<Strin
     let mut found = Vec::new();
     for (name, (bound, mut groups)) in spaces_in(state) {
         // The last group nearly always names a row that counts.
-        groups.sort_unstable_by_key(|slot| Reverse(group_row(&state.spelled_id(*slot))));
+        groups.sort_unstable_by_key(|slot| Reverse(group_row(&state.slots.id(*slot))));
         let last_of = |slot: &u32| match word_in(state, *slot) {
             Some(VectorRecord::Group(group)) if group.generation == bound.generation => group.living().last(),
             _ => None,
@@ -234,9 +234,9 @@ pub fn is_of_this_file(fault: &io::Error) -> bool {
 }
 
 fn word_in(state: &State, slot: u32) -> Option<VectorRecord<'_>> {
-    match state.record_in(slot) {
-        Cow::Borrowed(record) => read(&state.spelled_id(slot), record),
-        Cow::Owned(record) => read(&state.spelled_id(slot), &record).map(VectorRecord::into_owned),
+    match state.slots.record(slot) {
+        Cow::Borrowed(record) => read(&state.slots.id(slot), record),
+        Cow::Owned(record) => read(&state.slots.id(slot), &record).map(VectorRecord::into_owned),
     }
 }
 

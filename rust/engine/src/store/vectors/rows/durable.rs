@@ -73,7 +73,7 @@ impl RowsOnDisk {
 
     /// Rows were synced before the log named them: whatever came between these places has its rows.
     pub fn go_on(&mut self, from: &Watermark, to: Watermark) {
-        if self.mark.is(from) {
+        if self.mark == *from {
             self.mark = to;
         }
     }
@@ -81,7 +81,7 @@ impl RowsOnDisk {
     /// Hears that rows were synced.
     pub fn note(&mut self, rows: &DirtyRows) {
         if rows.reading == self.reading && self.mark.is_before(&rows.reached) {
-            self.mark = rows.reached.same();
+            self.mark = rows.reached.clone();
         }
     }
 
@@ -92,8 +92,8 @@ impl RowsOnDisk {
         }
         let fresh = state.of_face_since(VECTORS, &self.mark);
         let file_in = |slot: &u32| {
-            let id = state.spelled_id(*slot);
-            format::file_of(&id, &state.record_in(*slot)).map(|(space, generation)| (space.to_owned(), generation))
+            let id = state.slots.id(*slot);
+            format::file_of(&id, &state.slots.record(*slot)).map(|(space, generation)| (space.to_owned(), generation))
         };
         let names: BTreeSet<(String, u64)> = fresh.iter().filter_map(file_in).collect();
         let files = names

@@ -95,7 +95,7 @@ impl Filters {
         if let Some(filter) = known.filter(|filter| !filter.mark.is_behind(state.changes())) {
             return Arc::clone(filter);
         }
-        let sieve = state.sieve(query);
+        let sieve = query.sieve(state);
         let rows = known.and_then(|filter| follow(state, index, &sieve, filter));
         let filter = RowFilter {
             mark: state.changes().watermark(),
@@ -125,9 +125,9 @@ fn sees_few(state: &State, index: &RowIndex, query: &Query) -> bool {
 fn few_rows(state: &State, index: &RowIndex, query: &Query) -> Option<RoaringBitmap> {
     let scopes = state.scopes();
     let sight = state.sight(&query.viewer);
-    let sieve = state.sieve(query);
+    let sieve = query.sieve(state);
     let slots = sight.scopes()?.flat_map(|scope| scopes.slots(scope));
-    let slots = slots.filter(|&slot| state.passes(&sieve, slot));
+    let slots = slots.filter(|&slot| sieve.passes(state, slot));
     let rows = slots.filter_map(|slot| index.row_of(slot).filter(|&row| index.is_living(row)));
     Some(rows.collect())
 }
@@ -137,7 +137,7 @@ fn all_rows(state: &State, index: &RowIndex, sieve: &SlotSieve) -> RoaringBitmap
     // Mostly all of them are wanted: runs are quicker to put in than rows.
     let mut run = 0..0;
     for (row, owner) in index.living_rows() {
-        if !state.passes(sieve, owner) {
+        if !sieve.passes(state, owner) {
             continue;
         }
         if run.end != row {
@@ -163,7 +163,7 @@ fn follow(state: &State, index: &RowIndex, sieve: &SlotSieve, before: &RowFilter
     let mut touched = RoaringBitmap::new();
     for &slot in changed {
         touched.extend(index.row_of(slot));
-        let id = state.spelled_id(slot);
+        let id = state.slots.id(slot);
         if format::group_space(&id) == Some(&index.bound.name)
             && let Some(first) = format::group_row(&id)
         {
@@ -173,7 +173,7 @@ fn follow(state: &State, index: &RowIndex, sieve: &SlotSieve, before: &RowFilter
     }
     for row in touched {
         let owner = index.owner_of(row).filter(|_| index.is_living(row));
-        if owner.is_some_and(|owner| state.passes(sieve, owner)) {
+        if owner.is_some_and(|owner| sieve.passes(state, owner)) {
             rows.insert(row);
         } else {
             rows.remove(row);

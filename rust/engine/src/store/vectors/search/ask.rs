@@ -115,7 +115,7 @@ impl Vectors {
     pub fn embedding(&self, state: &State, viewer: &Viewer, space: Option<&str>, id: &str) -> Result<Option<Vec<u8>>> {
         let mut known = self.known(state);
         let index = known.find(space)?;
-        let slot = state.get_seen(viewer, id).and_then(|_| state.slot_of(id));
+        let slot = state.seen(viewer, id);
         let Some(row) = slot.and_then(|slot| index.row_of(slot)) else {
             return Ok(None);
         };
@@ -159,7 +159,7 @@ impl Vectors {
         let index = known.find(space)?;
         let name = |row: u32| {
             let owner = index.owner_of(row).filter(|_| index.is_living(row))?;
-            Some(unspelled(&state.spelled_id(owner)))
+            Some(unspelled(&state.slots.id(owner)))
         };
         Ok(Matrix {
             path: self.site.layout.rows(&index.bound.name, index.bound.generation),

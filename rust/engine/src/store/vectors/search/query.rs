@@ -122,7 +122,7 @@ impl Vectors {
             _ => filters.rows_for(state, index, &question.query),
         };
         if let Some(ids) = question.among {
-            let rows = ids.iter().filter_map(|id| index.row_of(state.slot_of(id)?));
+            let rows = ids.iter().filter_map(|id| index.row_of(state.slots.of_id(id)?));
             let rows = rows.filter(|row| filter.rows.contains(*row)).collect();
             filter = Arc::new(RowFilter::among(rows, index.rows));
         }
@@ -161,7 +161,7 @@ impl Vectors {
             return None;
         }
         let name = |hit: &RowHit| Neighbour {
-            id: unspelled(&state.spelled_id(search.owner(hit.row))),
+            id: unspelled(&state.slots.id(search.owner(hit.row))),
             score: hit.score,
             row: hit.row,
         };
