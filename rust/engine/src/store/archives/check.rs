@@ -3,13 +3,12 @@
 //! The retired logs are found from sentinel to sentinel and read from the oldest on: lines, trail, and the base behind each.
 //! Findings begin with the newest log, and end with the first that is not the log that was retired.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::io;
-use std::path::Path;
 
 use super::archive_index::{Mentions, is_forged};
 use super::replay::{Observed, Replay, ReplayObserver};
-use super::way::{End, Hop, PastLogs, fault_of};
+use super::way::{End, Hop, PastLogs, begin_archive, fault_of};
 use crate::store::files::proofs::listed;
 use crate::store::vectors::is_of_this_file;
 use chronolog::archive;
@@ -20,11 +19,11 @@ use chronolog::disk::{Disk, NamedFault, Naming, read_whole};
 use chronolog::event::erasure::{Erasure, Replacement};
 use chronolog::json::{self, Value};
 use chronolog::layout::{
-    ERASING, Layout, base_name, digest_in_base_name, index_name, is_archive_file, is_base_file, packed_base_name,
+    ERASING, LOG, Layout, base_name, digest_in_base_name, index_name, is_archive_file, is_base_file, packed_base_name,
     short_digest_in_archive_name,
 };
 use chronolog::log::files::{is_ours, open_base};
-use chronolog::origin::{Origin, Sentinel, TrailTold, WayBack, origin_of};
+use chronolog::origin::{Beginning, Origin, Sentinel, TrailTold};
 use chronolog::trail::Trail;
 use chronolog::verify::{ErasureSeen, Sink, Walk, finding};
 use chronolog::wal::reader::Reading;
@@ -40,62 +39,51 @@ pub(in crate::store) struct Past {
     pub notes: Vec<String>,
 }
 
-/// The live log, as far as its past is concerned.
-pub(in crate::store) struct LiveEnd<'a> {
-    pub origin: &'a Origin,
-    pub offset: u64,
-    pub seq: Option<u64>,
-    /// The events in it that tell of erasures; `None` if nobody looked for them.
-    pub erasures: Option<Vec<ErasureSeen>>,
-}
-
 impl Past {
-    /// Follows the archives back from a log, as far as they were kept; somebody may look on.
+    /// Follows the archives back from a log, as far as they were kept. Its own erasures are `None` if they were not looked for.
     pub fn follow(
         disk: &dyn Disk,
         layout: &Layout,
-        live: LiveEnd<'_>,
+        beginning: &Beginning,
+        erasures: Option<Vec<ErasureSeen>>,
         threads: usize,
         observer: Option<&dyn ReplayObserver>,
     ) -> io::Result<Self> {
-        let hop = Hop::live(live.origin, live.offset, live.seq, live.erasures);
-        let mut way = PastLogs::find(disk, layout, hop)?;
+        let mut live = Hop::new(LOG, 0, beginning);
+        live.erasures = erasures;
+        let mut way = PastLogs::find(disk, layout, live)?;
         let mut past = Self::default();
-        let read = RetiredLogs::read(disk, layout, &mut way, threads, observer)?;
-        if read.gave_up {
+        if !read_retired(disk, layout, &mut way.hops, threads, observer)? {
             let note = "bases not compared with the history before them: not enough memory";
             past.notes.push(note.to_owned());
         }
-        past.tell(disk, layout, &way, read)?;
-        past.tell_returned(disk, layout, &way);
+        past.tell(disk, layout, &way)?;
+        if is_unfinished(disk, layout, way.hops.first().and_then(|hop| hop.base.0)) {
+            let note = "erasure unfinished: whoever opens the store next with the right to write ends it";
+            past.notes.push(note.to_owned());
+        } else {
+            past.returned.extend(returned(disk, layout, &way));
+        }
         Ok(past)
     }
 
-    fn tell(&mut self, disk: &dyn Disk, layout: &Layout, way: &PastLogs, read: RetiredLogs) -> io::Result<()> {
-        let mut before: Vec<NamedByLogs> = vec![NamedByLogs::default(); way.hops.len()];
-        for number in (1..way.hops.len()).rev() {
-            let mut named = before[number].clone();
-            named.take(&way.hops[number]);
-            before[number - 1] = named;
-        }
-        for (number, (hop, beside)) in way.hops.iter().zip(read.beside).enumerate() {
+    fn tell(&mut self, disk: &dyn Disk, layout: &Layout, way: &PastLogs) -> io::Result<()> {
+        for (number, hop) in way.hops.iter().enumerate() {
             if let Some(wrong) = &hop.wrong {
                 self.damage.push(wrong.clone());
                 return Ok(());
             }
+            let older = &way.hops[number + 1..];
             if number > 0 {
-                self.altered.extend(beside.altered);
-                self.notes.extend(beside.note);
+                self.altered.extend(hop.altered_index.clone());
+                self.notes.extend(hop.index_note.clone());
                 self.tell_redacted(hop);
-                let is_added_up =
-                    is_compared(hop) && way.hops.get(number + 1).is_some_and(|older| older.wrong.is_none());
+                let is_added_up = is_compared(hop) && older.first().is_some_and(|older| older.wrong.is_none());
                 self.earlier_base(disk, layout, hop, is_added_up)?;
             }
-            self.tell_erasures(hop, &before[number], matches!(way.end, End::Beginning));
+            self.tell_erasures(hop, older, matches!(way.end, End::Beginning));
             self.tell_trail(way, number);
-            if read.differing.contains(&number)
-                && let Some(sha256) = hop.base.1
-            {
+            if let Some(sha256) = hop.base.1.filter(|_| hop.differs) {
                 let reason = "it is not what the history before it adds up to";
                 let there = open_base(disk, layout, &sha256).ok().flatten();
                 let name = there.map_or_else(|| base_name(sha256.text()), |(name, _)| name);
@@ -129,14 +117,14 @@ impl Past {
     }
 
     /// An erasure is told by a sentinel and the event behind it, together or not at all.
-    fn tell_erasures(&mut self, hop: &Hop, before: &NamedByLogs, is_all_known: bool) {
+    fn tell_erasures(&mut self, hop: &Hop, older: &[Hop], is_all_known: bool) {
         let Some(erasures) = &hop.erasures else {
             return;
         };
         let told = hop.sentinel.as_ref().filter(|sentinel| sentinel.told.erasure.is_some());
         let follows = erasures.first().filter(|seen| told.is_some() && seen.index == 1);
         if let Some(sentinel) = told
-            && let Some(reason) = unbound(sentinel, follows.map(|seen| &seen.told), before, is_all_known)
+            && let Some(reason) = unbound(sentinel, follows.map(|seen| &seen.told), older, is_all_known)
         {
             self.at(hop, (hop.offset, hop.seq), DamageKind::EraseUnbound, reason);
         }
@@ -236,20 +224,6 @@ impl Past {
         }
         Ok(())
     }
-
-    fn tell_returned(&mut self, disk: &dyn Disk, layout: &Layout, way: &PastLogs) {
-        if is_unfinished(disk, layout, way.hops.first().and_then(|hop| hop.base.0)) {
-            let note = "erasure unfinished: whoever opens the store next with the right to write ends it";
-            return self.notes.push(note.to_owned());
-        }
-        let mut told = FilesTold::default();
-        for hop in &way.hops {
-            hop.sentinel.iter().for_each(|sentinel| told.take(sentinel));
-            told.name(&hop.name);
-            told.name_base(hop.base.1);
-        }
-        self.returned.extend(told.returned(disk, layout));
-    }
 }
 
 fn is_unfinished(disk: &dyn Disk, layout: &Layout, base: Option<Hex>) -> bool {
@@ -273,41 +247,28 @@ fn has_start(way: &PastLogs, number: usize, from: u64) -> Option<bool> {
 }
 
 /// What logs name: how many lines of each archive are redacted, and which bases there are.
-#[derive(Clone, Default)]
-pub(super) struct NamedByLogs {
-    archives: HashMap<Hex, u64>,
-    bases: HashSet<Hex>,
-}
-
-impl NamedByLogs {
-    /// Takes what a log names: its own files, and those that it put in the place of others.
-    pub fn take(&mut self, hop: &Hop) {
-        self.bases.extend(hop.base.0);
-        let Some(sentinel) = &hop.sentinel else {
-            return;
+fn named_by(logs: &[Hop]) -> (HashMap<Hex, u64>, HashSet<Hex>) {
+    let (mut archives, mut bases) = (HashMap::new(), HashSet::new());
+    for hop in logs.iter().rev() {
+        bases.extend(hop.base.0);
+        let Some(told) = hop.sentinel.as_ref().map(|sentinel| &sentinel.told) else {
+            continue;
         };
-        if let Some(digest) = Hex::read(sentinel.told.archive.as_bytes()) {
-            let told = sentinel.told.erasure.as_ref();
-            self.archives.insert(digest, told.map_or(0, |told| told.erased));
+        if let Some(digest) = Hex::read(told.archive.as_bytes()) {
+            archives.insert(digest, told.erasure.as_ref().map_or(0, |told| told.erased));
         }
-        for one in sentinel.told.erasure.iter().flat_map(|told| &told.replaced) {
+        for one in told.erasure.iter().flat_map(|told| &told.replaced) {
             match (one.new, one.erased) {
-                (Some(new), Some(erased)) => {
-                    self.archives.insert(new, erased);
-                }
-                (new, _) => self.bases.extend(new),
+                (Some(new), Some(erased)) => _ = archives.insert(new, erased),
+                (new, _) => bases.extend(new),
             }
         }
     }
+    (archives, bases)
 }
 
 /// What is wrong with the sentinel of an erasure and the event behind it, given what the logs before it name.
-pub(super) fn unbound(
-    sentinel: &Sentinel,
-    event: Option<&Erasure>,
-    before: &NamedByLogs,
-    is_all_known: bool,
-) -> Option<&'static str> {
+fn unbound(sentinel: &Sentinel, event: Option<&Erasure>, older: &[Hop], is_all_known: bool) -> Option<&'static str> {
     let told = sentinel.told.erasure.as_ref()?;
     if !told.is_sound {
         return Some("erased and replaced are not as they should be");
@@ -326,12 +287,12 @@ pub(super) fn unbound(
     if is_dropped != event.is_dropped || is_dropped && (told.erased > 0 || !told.replaced.is_empty()) {
         return Some("what became of the history is not what the event says");
     }
-    let mut lines = told.erased;
-    let mut is_more = true;
+    let (archives, bases) = named_by(older);
+    let (mut lines, mut is_more) = (told.erased, true);
     for one in &told.replaced {
         let was = match one.erased {
-            Some(_) => before.archives.get(&one.old).copied(),
-            None => before.bases.contains(&one.old).then_some(0),
+            Some(_) => archives.get(&one.old).copied(),
+            None => bases.contains(&one.old).then_some(0),
         };
         let Some(was) = was else {
             return is_all_known.then_some("a file is replaced that nothing names");
@@ -347,180 +308,132 @@ pub(super) fn unbound(
     (!is_dropped && event.lines != lines).then_some("the event counts other lines than were erased")
 }
 
+/// The digits of a digest in the names of bases and of archives.
+const FULL_DIGITS: usize = 64;
 const SHORT_DIGITS: usize = 16;
 
-/// What logs say of files: those that erasures took away, and those that lie on the way.
-#[derive(Default)]
-pub(super) struct FilesTold {
-    olds: BTreeSet<String>,
-    /// The names of the latter, from the store's folder on.
-    named: BTreeSet<String>,
-}
-
-impl FilesTold {
-    /// What a sentinel says. Its own files must be those that count now.
-    pub fn take(&mut self, sentinel: &Sentinel) {
-        let replaced = sentinel.told.erasure.iter().flat_map(|told| &told.replaced);
-        self.olds.extend(replaced.map(|one| one.old.text().to_owned()));
-        self.name_base(sentinel.base_sha256);
-    }
-
-    /// A base lies on the way, packed or not.
-    pub fn name_base(&mut self, sha256: Option<Hex>) {
-        let names = sha256.map(|sha256| [base_name(sha256.text()), packed_base_name(sha256.text())]);
-        self.named.extend(names.into_iter().flatten());
-    }
-
-    /// A file lies on the way.
-    pub fn name(&mut self, name: &str) {
-        self.named.insert(name.to_owned());
-    }
-
-    /// The files of erased content that are there.
-    pub fn returned(&self, disk: &dyn Disk, layout: &Layout) -> Vec<Damage> {
-        if self.olds.is_empty() {
-            return Vec::new();
-        }
-        let short: BTreeSet<&str> = self.olds.iter().filter_map(|old| old.get(..SHORT_DIGITS)).collect();
-        let mut found: Vec<String> = Vec::new();
-        for name in listed(disk, &layout.bases(), is_base_file) {
-            if digest_in_base_name(&name).is_some_and(|digest| self.olds.contains(digest)) {
-                found.push(format!("base/{name}"));
-            }
-        }
-        for name in listed(disk, &layout.archives(), is_archive_file) {
-            if short_digest_in_archive_name(&name).is_some_and(|digest| short.contains(digest)) {
-                found.push(format!("archive/{name}"));
-            }
-        }
-        found.retain(|name| !self.named.contains(name) && is_ours(disk, &layout.inside(name)));
-        let reason = "an erasure took it away, and it is back";
-        let told = found.iter();
-        told.map(|name| finding(name, DamageKind::ErasedReturned, reason))
-            .collect()
-    }
-}
-
-/// The same for whoever opens a store: only the first lines of archives are read, as far back as they lead.
-pub(in crate::store) fn returned_at(disk: &dyn Disk, layout: &Layout, origin: &Origin) -> Vec<Damage> {
-    let Origin::Ours(newest) = origin else {
+/// The files of erased content that are there: erasures replaced them, and no log names them.
+fn returned(disk: &dyn Disk, layout: &Layout, way: &PastLogs) -> Vec<Damage> {
+    let told = way
+        .hops
+        .iter()
+        .filter_map(|hop| hop.sentinel.as_ref()?.told.erasure.as_ref());
+    let olds: Vec<&Hex> = told.flat_map(|told| &told.replaced).map(|one| &one.old).collect();
+    if olds.is_empty() {
         return Vec::new();
+    }
+    let is_old = |digest: Option<&str>, digits: usize| {
+        digest.is_some_and(|digest| olds.iter().any(|old| old.text().get(..digits) == Some(digest)))
     };
+    let bases = listed(disk, &layout.bases(), is_base_file).into_iter();
+    let bases = bases.filter(|name| is_old(digest_in_base_name(name), FULL_DIGITS));
+    let archives = listed(disk, &layout.archives(), is_archive_file).into_iter();
+    let archives = archives.filter(|name| is_old(short_digest_in_archive_name(name), SHORT_DIGITS));
+    let is_named = |name: &str| {
+        let is_base = |sha256: Hex| name == base_name(sha256.text()) || name == packed_base_name(sha256.text());
+        way.hops
+            .iter()
+            .any(|hop| hop.name == name || hop.base.1.is_some_and(is_base))
+    };
+    let found = bases.map(|name| format!("base/{name}"));
+    let found = found.chain(archives.map(|name| format!("archive/{name}")));
+    let reason = "an erasure took it away, and it is back";
+    found
+        .filter(|name| !is_named(name) && is_ours(disk, &layout.inside(name)))
+        .map(|name| finding(&name, DamageKind::ErasedReturned, reason))
+        .collect()
+}
+
+/// The same for an opening: only the first lines of archives are read, as far back as they lead.
+pub(in crate::store) fn returned_at(disk: &dyn Disk, layout: &Layout, origin: &Origin) -> Vec<Damage> {
     if disk.exists(&layout.inside(ERASING)) {
         return Vec::new();
     }
-    let (mut told, mut way, mut sentinel) = (FilesTold::default(), WayBack::default(), newest.clone());
-    loop {
-        told.take(&sentinel);
-        let Some((name, _)) = sentinel.safe_archive() else {
-            break;
-        };
-        told.name(name);
-        let earlier = archive::open(disk, &layout.inside(name))
-            .and_then(|archive| origin_of(&*archive.log, archive.log.length()?));
-        match earlier {
-            Ok(Origin::Ours(earlier)) if earlier.last_seq < sentinel.last_seq => {
-                sentinel = way.back(&sentinel, earlier);
-            }
-            // What cannot be followed is for whoever verifies.
-            _ => break,
+    let way = PastLogs::find_with(layout, Hop::live(origin), &mut |name, _| {
+        let begun = archive::open(disk, &layout.inside(name)).and_then(|archive| begin_archive(&archive));
+        // What cannot be followed is for `verify`.
+        let (length, beginning) = begun.map_err(|fault| End::Note(fault.to_string()))?;
+        Ok((None, length, beginning))
+    });
+    way.map_or_else(|_| Vec::new(), |way| returned(disk, layout, &way))
+}
+
+/// Reads the archives, the oldest first, and compares what each adds up to with the next base; false if there was not enough
+/// memory for all of that.
+fn read_retired(
+    disk: &dyn Disk,
+    layout: &Layout,
+    hops: &mut [Hop],
+    threads: usize,
+    observer: Option<&dyn ReplayObserver>,
+) -> io::Result<bool> {
+    ask_for_trails(hops);
+    let mut replay = Replay::default();
+    let wanted = wanted_sums(disk, layout, hops);
+    for number in (1..hops.len()).rev() {
+        let older = hops.get(number + 1).filter(|older| older.wrong.is_none());
+        let trail = first_trail(&hops[number], older);
+        let head = hops[number - 1]
+            .sentinel
+            .as_ref()
+            .map(|sentinel| sentinel.previous_head.clone());
+        let hop = &mut hops[number];
+        hop.trail = trail;
+        if wanted[number] {
+            begin(disk, layout, hop, &mut replay);
         }
-    }
-    told.returned(disk, layout)
-}
-
-/// What came out of one archive beside its verdict.
-#[derive(Default)]
-pub(super) struct ArchiveNotes {
-    pub altered: Option<Damage>,
-    /// That could not be found out.
-    pub note: Option<String>,
-}
-
-/// What came out of reading all of them.
-pub(super) struct RetiredLogs {
-    /// The logs on the way whose bases are not what came before them.
-    pub differing: BTreeSet<usize>,
-    pub beside: Vec<ArchiveNotes>,
-    /// There was not enough memory to compare all bases.
-    pub gave_up: bool,
-}
-
-impl RetiredLogs {
-    /// Reads the archives, the oldest first, and compares what each adds up to with the next base.
-    pub fn read(
-        disk: &dyn Disk,
-        layout: &Layout,
-        way: &mut PastLogs,
-        threads: usize,
-        observer: Option<&dyn ReplayObserver>,
-    ) -> io::Result<Self> {
-        ask_for_trails(&mut way.hops);
-        let mut differing = BTreeSet::new();
-        let mut beside: Vec<ArchiveNotes> = way.hops.iter().map(|_| ArchiveNotes::default()).collect();
-        let mut replay = Replay::default();
-        let wanted = wanted_sums(disk, layout, &way.hops);
-        for number in (1..way.hops.len()).rev() {
-            let older = way.hops.get(number + 1).filter(|older| older.wrong.is_none());
-            let trail = first_trail(&way.hops[number], older);
-            let head = previous_head(&way.hops[number - 1]);
-            let hop = &mut way.hops[number];
-            hop.trail = trail;
-            if wanted[number] {
-                begin(disk, layout, hop, &mut replay);
-            }
-            let index = hop.archive.as_ref().map(|_| layout.history_index(&hop.name));
-            let index = index.filter(|path| disk.exists(path));
-            replay.mentions = index.as_ref().map(|_| Mentions::default());
-            read_shown(hop, &head, threads, &mut replay, observer).naming(&layout.inside(&hop.name))?;
-            if hop.wrong.is_some() {
-                replay.state = None;
-                replay.leave_segment();
-                continue;
-            }
-            if let (Some(path), Some(mentions), Some((_, sha256))) = (index, replay.mentions.take(), &hop.archive) {
-                beside[number] = compare_index(disk, &path, sha256, mentions);
-            }
+        let index = hop.archive.as_ref().map(|_| layout.history_index(&hop.name));
+        let index = index.filter(|path| disk.exists(path));
+        replay.mentions = index.as_ref().map(|_| Mentions::default());
+        read_shown(hop, &head.unwrap_or_default(), threads, &mut replay, observer).naming(&layout.inside(&hop.name))?;
+        if hop.wrong.is_some() {
+            replay.state = None;
             replay.leave_segment();
-            match held_against(disk, layout, &way.hops[number - 1], &mut replay) {
-                Sum::Same(sha256) => {
-                    if let (Some(observer), Some(state)) = (observer, &replay.state) {
-                        observer.base(&sha256, state);
-                    }
+            continue;
+        }
+        if let (Some(path), Some(mentions), Some((_, sha256))) = (index, replay.mentions.take(), &hop.archive) {
+            // An index is believed by its own digest, which whoever forges one computes too.
+            let name = index_name(&path);
+            match is_forged(disk, &path, sha256, mentions) {
+                Ok(false) => {}
+                Ok(true) => {
+                    let reason = "it does not say which events of the archive speak of which record";
+                    hop.altered_index = Some(finding(&name, DamageKind::IndexAltered, reason));
                 }
-                Sum::Untold => {}
-                Sum::Other => {
-                    differing.insert(number - 1);
-                    replay.state = None;
-                }
-                Sum::Unasked => replay.state = None,
+                Err(fault) => hop.index_note = Some(format!("index not compared: {name}: {fault}")),
             }
         }
-        Ok(Self {
-            differing,
-            beside,
-            gave_up: replay.gave_up,
-        })
+        replay.leave_segment();
+        match held_against(disk, layout, &hops[number - 1], &mut replay) {
+            Sum::Same(sha256) => {
+                if let (Some(observer), Some(state)) = (observer, &replay.state) {
+                    observer.base(&sha256, state);
+                }
+            }
+            Sum::Untold => {}
+            Sum::Other => {
+                hops[number - 1].differs = true;
+                replay.state = None;
+            }
+            Sum::Unasked => replay.state = None,
+        }
     }
+    Ok(!replay.gave_up)
 }
 
-/// How the sum of a retired log stands to the base behind it.
+/// How what a retired log adds up to compares with the base behind it.
 enum Sum {
-    /// They are the same: the base has this digest.
+    /// The base has this digest and the same records.
     Same(Hex),
-    /// Nobody can tell that they differ.
     Untold,
-    /// The base is another.
     Other,
-    /// Nobody asks: the base counts as it is.
+    /// The base counts as it is.
     Unasked,
 }
 
 /// Whether the sentinel says that the base is what came before it; that of a repair or of version 1 does not.
-pub(super) fn is_compared(hop: &Hop) -> bool {
-    hop.sentinel
-        .as_ref()
-        .is_some_and(|sentinel| !sentinel.is_base_declared())
+fn is_compared(hop: &Hop) -> bool {
+    !hop.is_base_declared()
 }
 
 fn is_base_there(disk: &dyn Disk, layout: &Layout, hop: &Hop) -> bool {
@@ -537,14 +450,6 @@ fn wanted_sums(disk: &dyn Disk, layout: &Layout, hops: &[Hop]) -> Vec<bool> {
         wanted[number] = is_compared(behind) || (wanted[number - 1] && !is_base_there(disk, layout, behind));
     }
     wanted
-}
-
-fn previous_head(hop: &Hop) -> String {
-    let head = hop
-        .sentinel
-        .as_ref()
-        .map(|sentinel: &Sentinel| sentinel.previous_head.clone());
-    head.unwrap_or_default()
 }
 
 /// From where on the trail of each log is asked for, by the sentinel behind it or a later one.
@@ -667,19 +572,4 @@ fn held_against(disk: &dyn Disk, layout: &Layout, hop: &Hop, replay: &mut Replay
         Some(true) => Sum::Same(sha256),
         None => Sum::Untold,
     }
-}
-
-/// An index is believed by its own digest, which whoever forges one computes too.
-fn compare_index(disk: &dyn Disk, path: &Path, sha256: &Hex, mentions: Mentions) -> ArchiveNotes {
-    let name = index_name(path);
-    let mut beside = ArchiveNotes::default();
-    match is_forged(disk, path, sha256, mentions) {
-        Ok(false) => {}
-        Ok(true) => {
-            let reason = "it does not say which events of the archive speak of which record";
-            beside.altered = Some(finding(&name, DamageKind::IndexAltered, reason));
-        }
-        Err(fault) => beside.note = Some(format!("index not compared: {name}: {fault}")),
-    }
-    beside
 }

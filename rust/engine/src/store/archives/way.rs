@@ -12,20 +12,23 @@ use chronolog::event::erasure::Pruning;
 use chronolog::event::faces::ERASURES;
 use chronolog::hint::Hint;
 use chronolog::layout::{LOG, Layout, last_seq_in_archive_name};
-use chronolog::origin::{Origin, Sentinel, WayBack, beginning_of, foreign_traces};
+use chronolog::origin::{Beginning, Origin, Sentinel, WayBack, beginning_of, foreign_traces};
 use chronolog::trail::Trail;
 use chronolog::verify::{ErasureSeen, RedactedLines, finding};
 use chronomemory_state::state::State;
 
 /// One log on the way back: the live one, or one that was retired.
-pub(super) struct Hop {
+pub(in crate::store) struct Hop {
     /// The log, or the archive that holds it.
     pub name: String,
     /// What it starts from, as erasures since made it.
     pub sentinel: Option<Sentinel>,
+    /// The place, seq and moment of its first event.
     pub offset: u64,
     pub seq: Option<u64>,
-    /// The archive and its digest; `None` for the live log.
+    pub began: i64,
+    pub length: u64,
+    /// The archive and its digest, if that was checked; `None` for the live log.
     pub archive: Option<(Archive, Hex)>,
     /// How many of its lines must be redacted.
     pub bound: u64,
@@ -35,19 +38,25 @@ pub(super) struct Hop {
     pub adopted: Option<u64>,
     /// What it starts from is in no log that was kept.
     pub is_foreign: bool,
-    /// From which seq on somebody behind it asks for its trail.
+    /// From which seq on a later sentinel names its trail.
     pub trail_from: Option<u64>,
     /// Its trail, if the start of that is known.
     pub trail: Option<Trail>,
-    /// The events in it that tell of erasures; `None` if nobody looked for them.
+    /// The events in it that record erasures; `None` if they were not looked for.
     pub erasures: Option<Vec<ErasureSeen>>,
-    /// What is left of its erased lines.
+    /// Its erased lines.
     pub redacted: RedactedLines,
     /// Why it is not the log that was retired.
     pub wrong: Option<Damage>,
+    /// The history up to it does not add up to its base.
+    pub differs: bool,
+    /// Its index does not match it.
+    pub altered_index: Option<Damage>,
+    /// Why its index was not compared.
+    pub index_note: Option<String>,
 }
 
-pub(super) enum End {
+pub(in crate::store) enum End {
     /// At the first event of all, or at another tool's compaction.
     Beginning,
     /// Before it, for a reason that is no damage.
@@ -59,13 +68,19 @@ pub(super) enum End {
 }
 
 /// The way back from a log.
-pub(super) struct PastLogs {
+pub(in crate::store) struct PastLogs {
     /// The logs on it, the live one first.
     pub hops: Vec<Hop>,
     pub end: End,
 }
 
-fn altered(name: &str, reason: impl Into<String>) -> End {
+/// An archive that was opened: with its digest if that was checked, its length and its beginning.
+pub(in crate::store) type OpenedArchive = (Option<(Archive, Hex)>, u64, Beginning);
+
+/// Opens the archive with a name and a digest.
+pub(in crate::store) type OpenArchive<'a> = &'a mut dyn FnMut(&str, &str) -> std::result::Result<OpenedArchive, End>;
+
+pub(in crate::store) fn altered(name: &str, reason: impl Into<String>) -> End {
     End::Altered(finding(name, DamageKind::ArchiveAltered, reason))
 }
 
@@ -96,46 +111,84 @@ pub(super) fn fault_of(name: &str, fault: io::Error) -> io::Result<Damage> {
 }
 
 impl Hop {
-    pub fn live(origin: &Origin, offset: u64, seq: Option<u64>, erasures: Option<Vec<ErasureSeen>>) -> Self {
-        let sentinel = match origin {
+    pub fn new(name: &str, length: u64, beginning: &Beginning) -> Self {
+        let sentinel = match &beginning.origin {
             Origin::Ours(sentinel) => Some(sentinel.clone()),
             _ => None,
         };
-        let base = sentinel.as_ref().and_then(|sentinel| sentinel.base_sha256);
+        let base = sentinel
+            .as_ref()
+            .map(|sentinel| (sentinel.told.base, sentinel.base_sha256));
         Self {
-            name: LOG.to_owned(),
-            base: (base, base),
+            name: name.to_owned(),
+            base: base.unwrap_or_default(),
             sentinel,
-            offset,
-            seq,
+            offset: beginning.offset,
+            seq: beginning.seq,
+            began: beginning.ts,
+            length,
             archive: None,
             bound: 0,
             adopted: None,
-            is_foreign: *origin == Origin::Foreign,
+            is_foreign: beginning.origin == Origin::Foreign,
             trail_from: None,
             trail: None,
-            erasures,
+            erasures: None,
             redacted: RedactedLines::default(),
             wrong: None,
+            differs: false,
+            altered_index: None,
+            index_note: None,
         }
     }
 
-    /// What it says of the trail of the log before it.
+    /// The live log as far as only its origin matters.
+    pub fn live(origin: &Origin) -> Self {
+        let beginning = Beginning {
+            origin: origin.clone(),
+            ts: i64::MIN,
+            offset: 0,
+            seq: None,
+            prev_hash: None,
+        };
+        Self::new(LOG, 0, &beginning)
+    }
+
+    /// The trail of the log before it, as its sentinel names it.
     pub fn own_trail(&self) -> Option<(Hex, u64)> {
         self.sentinel.as_ref()?.told.trail.known()
+    }
+
+    /// Whether its base counts as it is, whatever the history before it adds up to.
+    pub fn is_base_declared(&self) -> bool {
+        self.sentinel.as_ref().is_none_or(Sentinel::is_base_declared)
     }
 }
 
 impl PastLogs {
     /// Goes back from sentinel to sentinel, as far as archives have the digests that are named.
     pub fn find(disk: &dyn Disk, layout: &Layout, live: Hop) -> io::Result<Self> {
+        Self::find_with(layout, live, &mut |name, digest| {
+            let read = |fault: io::Error| unread(name, fault);
+            let archive = archive::open(disk, &layout.inside(name)).map_err(read)?;
+            let found = archive::file_digest(&*archive.packed).map_err(read)?;
+            if found.text() != digest {
+                return Err(altered(name, format!("its SHA-256 is {}", found.text())));
+            }
+            let (length, beginning) = begin_archive(&archive).map_err(read)?;
+            Ok((Some((archive, found)), length, beginning))
+        })
+    }
+
+    /// The same with archives that another function opens.
+    pub fn find_with(layout: &Layout, live: Hop, open: OpenArchive<'_>) -> io::Result<Self> {
         let (mut hops, mut way) = (vec![live], WayBack::default());
         let end = loop {
             let Some(sentinel) = hops.last().and_then(|hop: &Hop| hop.sentinel.clone()) else {
                 break End::Beginning;
             };
             way.pass(&sentinel);
-            match step(disk, layout, &sentinel, &way) {
+            match step(&sentinel, &way, open) {
                 Ok(hop) if hops.iter().any(|other| other.name == hop.name) => {
                     break altered(&hop.name, "it leads in a circle");
                 }
@@ -148,7 +201,13 @@ impl PastLogs {
     }
 }
 
-fn step(disk: &dyn Disk, layout: &Layout, sentinel: &Sentinel, way: &WayBack) -> std::result::Result<Hop, End> {
+/// The length of the log in an archive, and its beginning.
+pub(in crate::store) fn begin_archive(archive: &Archive) -> io::Result<(u64, Beginning)> {
+    let length = archive.log.length()?;
+    Ok((length, beginning_of(&*archive.log, length)?))
+}
+
+fn step(sentinel: &Sentinel, way: &WayBack, open: OpenArchive<'_>) -> std::result::Result<Hop, End> {
     if sentinel.archive.is_none() {
         let note = "history unavailable: a compaction did not keep it";
         return Err(End::Note(note.to_owned()));
@@ -156,27 +215,18 @@ fn step(disk: &dyn Disk, layout: &Layout, sentinel: &Sentinel, way: &WayBack) ->
     let Some((name, digest)) = sentinel.safe_archive() else {
         return Err(altered("archive", "the log names no archive of ours"));
     };
-    let read = |fault: io::Error| unread(name, fault);
-    let archive = archive::open(disk, &layout.inside(name)).map_err(read)?;
-    let found = archive::file_digest(&*archive.packed).map_err(read)?;
-    if found.text() != digest {
-        return Err(altered(name, format!("its SHA-256 is {}", found.text())));
-    }
-    let length = archive.log.length().map_err(read)?;
-    let mut beginning = beginning_of(&*archive.log, length).map_err(read)?;
+    let (archive, length, mut beginning) = open(name, digest)?;
     way.resolve_origin(&mut beginning.origin);
-    let mut hop = Hop::live(&beginning.origin, beginning.offset, beginning.seq, None);
-    name.clone_into(&mut hop.name);
+    let mut hop = Hop::new(name, length, &beginning);
     hop.bound = sentinel.told.bound;
-    if let Some(sentinel) = &hop.sentinel {
-        hop.base = (sentinel.told.base, sentinel.base_sha256);
-    } else if hop.is_foreign {
-        let traces = foreign_traces(&*archive.log, length, u64::MAX, Hint::None).map_err(read)?;
-        let adopted = traces.adoption.as_ref().map(|adoption| adoption.base_sha256);
+    if let Some((archive, _)) = archive.as_ref().filter(|_| hop.is_foreign) {
+        let traces = foreign_traces(&*archive.log, length, u64::MAX, Hint::None);
+        let adoption = traces.map_err(|fault| unread(name, fault))?.adoption;
+        let adopted = adoption.as_ref().map(|adoption| adoption.base_sha256);
         hop.base = (adopted, adopted.and_then(|sha256| way.base(sha256)));
-        hop.adopted = traces.adoption.map(|adoption| adoption.seq);
+        hop.adopted = adoption.map(|adoption| adoption.seq);
     }
-    hop.archive = Some((archive, found));
+    hop.archive = archive;
     Ok(hop)
 }
 
@@ -208,7 +258,7 @@ fn start_of(hop: &Hop) -> Start {
     Start {
         base: hop.base.1,
         settled_until: hop.adopted,
-        is_word: hop.sentinel.as_ref().is_none_or(Sentinel::is_base_declared),
+        is_word: hop.is_base_declared(),
     }
 }
 
@@ -220,7 +270,7 @@ pub(in crate::store) fn segments(
     live: (&dyn chronolog::disk::DiskFile, u64),
     pruned_until: u64,
 ) -> Result<(Vec<RetiredSegment>, Start)> {
-    let way = PastLogs::find(disk, layout, Hop::live(origin, 0, None, None)).at(&layout.archives())?;
+    let way = PastLogs::find(disk, layout, Hop::live(origin)).at(&layout.archives())?;
     match &way.end {
         End::Altered(damage) => return Err(Error::Corrupted(Box::new(damage.clone()))),
         End::Note(note) if way.hops.last().is_some_and(|hop| names_archive(hop, pruned_until)) => {
@@ -230,36 +280,29 @@ pub(in crate::store) fn segments(
         }
         _ => {}
     }
-    let mut hops = way.hops.into_iter();
-    let mut start = hops.next().map(|hop| (start_of(&hop), hop.sentinel));
-    if let Some((start, _)) = start.as_mut().filter(|_| *origin == Origin::Foreign) {
-        let traces =
-            foreign_traces(live.0, live.1, u64::MAX, Hint::None).map_err(|fault| Error::io(layout.log(), fault))?;
+    let mut start = way.hops.first().map(start_of).ok_or(Error::Closed)?;
+    if *origin == Origin::Foreign {
+        let traces = foreign_traces(live.0, live.1, u64::MAX, Hint::None).at(layout.log())?;
         start.base = traces.adoption.as_ref().map(|adoption| adoption.base_sha256);
         start.settled_until = traces.adoption.map(|adoption| adoption.seq);
     }
-    let Some((live, mut sentinel)) = start else {
-        return Err(Error::Closed);
-    };
-    let mut found = Vec::new();
-    for hop in hops {
-        let span = sentinel.as_ref().and_then(|sentinel| sentinel.told.span);
+    let (mut found, mut span) = (Vec::new(), None);
+    for hop in way.hops {
         let start = start_of(&hop);
-        sentinel = hop.sentinel;
-        let Some((archive, digest)) = hop.archive else {
-            continue;
-        };
-        found.push(RetiredSegment {
-            name: hop.name,
-            archive,
-            digest,
-            span: span.unwrap_or_default(),
-            redacted: hop.bound,
-            start,
-        });
+        if let Some((archive, digest)) = hop.archive {
+            found.push(RetiredSegment {
+                name: hop.name,
+                archive,
+                digest,
+                span: span.unwrap_or_default(),
+                redacted: hop.bound,
+                start,
+            });
+        }
+        span = hop.sentinel.and_then(|sentinel| sentinel.told.span);
     }
     found.reverse();
-    Ok((found, live))
+    Ok((found, start))
 }
 
 /// Whether a log names an archive that nobody removed on purpose.

@@ -11,7 +11,7 @@ use crate::store::files::erasing::remove_copy;
 use crate::store::files::known_copies::{KnownCopies, KnownCopy, look_into, own_place, weight_of};
 use crate::store::recovery::judge::verify;
 use crate::store::turns::{Turns, sync, take_care};
-use crate::store::upkeep::backup::BackingUp;
+use crate::store::upkeep::backup::{BackingUp, next_name};
 use chronolog::disk::{Disk, FolderMode, UnexpectedEntry};
 use chronolog::error::{At, Error, Result};
 use chronolog::event::stamp;
@@ -72,14 +72,14 @@ pub fn copy_out(
     clear_drafts(&site, &known, &around)?;
     make_place(&site, &around)?;
     let made = now();
-    let target = claim(&site, &known, &around, &stamp::spell_name(made))?;
+    let target = claim(&site, &known, &around, made)?;
     let draft = Guarded::at(&site, with_suffix(&target, ".tmp"));
     let started = turns.turn(|store| {
         store.with_lock(now(), |store| {
             store.on_log(Log::sync)?;
             let rows = store.vectors.named_rows(&store.state);
             let copy = BackingUp::start(&store.site, &store.log, rows, target.clone());
-            match copy.reached() {
+            match copy.reached {
                 Some(ends) => Ok((copy, ends)),
                 None => Err(refused(store.log.open().is_some())),
             }
@@ -155,12 +155,11 @@ impl Drop for Guarded<'_> {
 /// Writes a copy, reads it again, and gives it its name if it is right; gives how many bytes it has.
 fn write_verified(site: &Site, copy: BackingUp, ends: &Synced, threads: usize, progress: Progress<'_>) -> Result<u64> {
     copy.write(progress)?;
-    let inside = Layout::of_folder(copy.draft().to_owned());
-    let report = verify(&*site.disk, &inside, threads, progress)?;
-    check(&report, ends, copy.target())?;
-    let bytes = weight_of(&*site.disk, copy.draft())?;
-    if site.disk.exists(copy.target()) {
-        return Err(Error::io(copy.target(), std::io::ErrorKind::AlreadyExists.into()));
+    let inside = Layout::of_folder(copy.draft.clone());
+    check(&verify(&*site.disk, &inside, threads, progress)?, ends, &copy.target)?;
+    let bytes = weight_of(&*site.disk, &copy.draft)?;
+    if site.disk.exists(&copy.target) {
+        return Err(Error::io(&copy.target, std::io::ErrorKind::AlreadyExists.into()));
     }
     copy.name()?;
     Ok(bytes)
@@ -244,9 +243,15 @@ fn make_place(site: &Site, around: &Path) -> Result<()> {
 }
 
 /// A free name, with the folder in which the copy is made: creating that folder reserves the name.
-fn claim(site: &Site, known: &KnownCopies, around: &Path, stamp: &str) -> Result<PathBuf> {
+fn claim(site: &Site, known: &KnownCopies, around: &Path, now: i64) -> Result<PathBuf> {
     for _ in 0..MOST_TRIES {
-        let target = around.join(next_name(site, known, around, stamp)?);
+        let known = known.0.iter().map(KnownCopy::folder);
+        let known = known.filter(|folder| folder.parent() == Some(around));
+        let known = known.filter_map(|folder| Some(folder.file_name()?.to_string_lossy().into_owned()));
+        let there = site.disk.list(around).at(around)?.into_iter();
+        let there = there.map(|name| name.strip_suffix(".tmp").unwrap_or(&name).to_owned());
+        let copies = there.chain(known).filter(|name| is_backup_folder(name));
+        let target = around.join(next_name(copies, now));
         let draft = with_suffix(&target, ".tmp");
         match site.disk.create_new_dir(&draft) {
             Err(fault) if fault.kind() == std::io::ErrorKind::AlreadyExists => {}
@@ -263,25 +268,6 @@ fn claim(site: &Site, known: &KnownCopies, around: &Path, stamp: &str) -> Result
         "too many copy to {} at the same moment",
         around.display()
     )))
-}
-
-/// The name of a moment, with a number if copies of that moment are there or known.
-fn next_name(site: &Site, known: &KnownCopies, around: &Path, stamp: &str) -> Result<String> {
-    let known = known.0.iter().map(KnownCopy::folder);
-    let known = known.filter(|folder| folder.parent() == Some(around));
-    let known = known.filter_map(|folder| Some(folder.file_name()?.to_string_lossy().into_owned()));
-    let there = site.disk.list(around).at(around)?;
-    let numbers = there.into_iter().chain(known).filter_map(|name| {
-        let name = name.strip_suffix(".tmp").unwrap_or(&name);
-        match name.strip_prefix(stamp)? {
-            "" => Some(1),
-            rest => rest.strip_prefix('-')?.parse::<u64>().ok(),
-        }
-    });
-    Ok(match numbers.max() {
-        None => stamp.to_owned(),
-        Some(last) => format!("{stamp}-{}", last + 1),
-    })
 }
 
 /// Removes what is left of copies of this store that were not finished, or were going.
@@ -358,20 +344,15 @@ pub struct CopySeen {
     pub is_inside: bool,
 }
 
+/// The moment in the name of a backup; 0 if there is none.
 fn moment_in(name: &str) -> i64 {
-    let part = |from: usize, to: usize| name.get(from..to).unwrap_or_default();
-    let (date, clock) = (part(0, 8), part(9, 15));
-    let spelled = format!(
-        "{}-{}-{}T{}:{}:{}Z",
-        part(0, 4),
-        part(4, 6),
-        part(6, 8),
-        part(9, 11),
-        part(11, 13),
-        part(13, 15)
-    );
-    let is_whole = date.len() == 8 && clock.len() == 6;
-    stamp::read(spelled.as_bytes()).filter(|_| is_whole).unwrap_or(0)
+    let part = |from: usize, to: usize| name.get(from..to);
+    let spelled = || {
+        let (year, month, day) = (part(0, 4)?, part(4, 6)?, part(6, 8)?);
+        let (hour, minute, second) = (part(9, 11)?, part(11, 13)?, part(13, 15)?);
+        Some(format!("{year}-{month}-{day}T{hour}:{minute}:{second}Z"))
+    };
+    spelled().and_then(|moment| stamp::read(moment.as_bytes())).unwrap_or(0)
 }
 
 /// The copies in the store's folder, and those that it knows of outside; each by the moment it was made.

@@ -35,13 +35,13 @@ pub struct Verified {
 }
 
 impl Verified {
-    /// Checks the files of a store's folder on this machine, without opening it; see [`Verified::of_files`].
+    /// Checks the files of a store's folder on this machine, without opening it, and notes the head if they are whole.
     pub fn of_folder(folder: PathBuf, head_file: Option<&Path>, progress: Progress<'_>) -> Result<Self> {
         let (disk, layout, host) = (RealDisk::default(), Layout::of_folder(folder), Machine::default());
         Self::of_files(&disk, &layout, head_file, &host, Machine::threads(), progress)
     }
 
-    /// Checks the files of a store that need not be open, and notes the head of what is whole for the next look.
+    /// The same on any disk.
     pub fn of_files(
         disk: &dyn Disk,
         layout: &Layout,
@@ -72,7 +72,7 @@ impl Verified {
         progress: Progress<'_>,
     ) -> Result<Self> {
         Ok(Self {
-            report: verify_at(disk, layout, threads, host.now(), progress)?,
+            report: verify_at(disk, layout, threads, host.now(), None, progress)?,
             standing: match head_file {
                 Some(note) => standing_of(disk, layout, note)?,
                 None => HeadStanding::Unseen,
@@ -108,40 +108,31 @@ impl Engine {
     /// Files of rows that are too short for the log. A file counts only if the log is the same after the look.
     fn short_rows(&self) -> Result<Vec<String>> {
         let look = || self.read(|store| Ok((store.vectors.short_rows(&store.state), store.head())));
-        let (mut short_rows, mut head) = look()?;
+        let mut found = look()?;
         for _ in 0..MOST_LOOKS {
-            if short_rows.is_empty() {
+            if found.0.is_empty() {
                 break;
             }
-            let (again, later) = look()?;
-            let stayed = later == head;
-            (short_rows, head) = (again, later);
-            if stayed {
+            let before = std::mem::replace(&mut found, look()?);
+            if before.1 == found.1 {
                 break;
             }
         }
-        Ok(short_rows)
+        Ok(found.0)
     }
 
     /// Checks all files again, believing nothing that is in memory. Others go on meanwhile.
     pub fn verify(&self, progress: Progress<'_>) -> Result<Verified> {
         // What this store wrote is synced first, so that a fault in it is damage and not an unsynced tail.
-        let (disk, layout, head_file, fault, missed) = self.change(|store, _| {
+        let (site, head_file, fault, missed) = self.change(|store, _| {
             let missed = missed(&store.site, &store.log)?;
             store.sync()?;
             store.log.tell_known_head();
             let fault = store.log.head.fault().map(str::to_owned);
-            let head_file = store.options.head_file.clone();
-            Ok((
-                Arc::clone(&store.site.disk),
-                store.site.layout.clone(),
-                head_file,
-                fault,
-                missed,
-            ))
+            Ok((Arc::clone(&store.site), store.options.head_file.clone(), fault, missed))
         })?;
         let (note, host) = (head_file.as_deref(), &*self.host);
-        let mut found = Verified::look(&*disk, &layout, note, host, self.threads, progress)?;
+        let mut found = Verified::look(&*site.disk, &site.layout, note, host, self.threads, progress)?;
         let is_altered = !found.report.damage.is_empty() || !found.report.altered.is_empty();
         if let Some(Error::Corrupted(damage)) = missed {
             found.report.damage.push(*damage);

@@ -19,7 +19,7 @@ use crate::store::files::erasing::Erasing;
 use crate::store::files::known_copies::KnownCopies;
 use crate::store::follow::{finish_erasing, take_in_lines};
 use crate::store::load::tails::check_no_tail_is_left;
-use crate::store::recovery::judge::{prove, verify};
+use crate::store::recovery::judge::{verify, verify_at};
 use crate::store::search::page::page;
 use crate::store::search::select::StateView;
 use crate::store::turns::{Alone, StoreAccess, Turns, check_tail_at_the_end, take_care};
@@ -359,8 +359,15 @@ fn attempt(
     let chosen_at = log.as_ref().map_or(0, |log| log.until.end);
     let scan = EraseScan::of(chosen, chosen_at, &current);
     if is_first {
-        let damage = prove(&*site.disk, &site.layout, options.threads, &scan, progress)?;
-        if let Some(damage) = damage.into_iter().next() {
+        let report = verify_at(
+            &*site.disk,
+            &site.layout,
+            options.threads,
+            i64::MAX,
+            Some(&scan),
+            progress,
+        )?;
+        if let Some(damage) = report.damage.into_iter().next() {
             return Err(Error::Corrupted(Box::new(damage)));
         }
         if !order.dry_run {

@@ -22,12 +22,8 @@ use chronolog::wal::reader::read_pieces;
 
 /// The folders beside the store that are laid out like it: backups, and what recovery set aside; newest first.
 pub(in crate::store) fn other_folders(disk: &dyn Disk, layout: &Layout) -> Vec<Layout> {
-    let mut found = Vec::new();
-    for parent in [layout.backups(), layout.quarantine()] {
-        let names = disk.list(&parent).unwrap_or_default();
-        let folders = names.iter().rev().map(|name| parent.join(name));
-        found.extend(folders.filter(|folder| is_folder(disk, folder)).map(Layout::of_folder));
-    }
+    let mut found = folders_in(disk, &layout.backups(), |_| true);
+    found.extend(folders_in(disk, &layout.quarantine(), |_| true));
     found
 }
 
@@ -42,12 +38,10 @@ fn folders_in(disk: &dyn Disk, parent: &std::path::Path, is_named_so: Shape) -> 
 
 /// The names in a folder that have a shape of ours; none if it cannot be read.
 pub(in crate::store) fn listed(disk: &dyn Disk, folder: &std::path::Path, is_named_so: Shape) -> Vec<String> {
-    let names = if is_folder(disk, folder) {
-        disk.list(folder)
-    } else {
-        Ok(Vec::new())
+    let mut names = match is_folder(disk, folder) {
+        true => disk.list(folder).unwrap_or_default(),
+        false => Vec::new(),
     };
-    let mut names = names.unwrap_or_default();
     names.retain(|name| is_named_so(name));
     names
 }
@@ -196,16 +190,11 @@ pub(in crate::store) fn is_it(archive: &Archive, digest: &str) -> bool {
     archive::file_digest(&*archive.packed).is_ok_and(|found| found.text() == digest)
 }
 
-/// The folders that restores have set aside, each with the log that was left.
+/// The folders that restores have set aside, each with the log that was left; oldest first.
 pub(in crate::store) fn left_by_restores(disk: &dyn Disk, layout: &Layout) -> Vec<Layout> {
-    let quarantine = layout.quarantine();
-    let names = disk.list(&quarantine).unwrap_or_default();
-    let folders = names.iter().filter(|name| name.contains("-before-restore"));
+    let mut folders = folders_in(disk, &layout.quarantine(), |name| name.contains("-before-restore"));
+    folders.reverse();
     folders
-        .map(|name| quarantine.join(name))
-        .filter(|folder| is_folder(disk, folder))
-        .map(Layout::of_folder)
-        .collect()
 }
 
 /// Whether a restore ever went back here: then lines of copies may be of a history that was left behind.
@@ -240,10 +229,9 @@ pub(in crate::store) const IMMUTABLE: [&str; 2] = ["base", "archive"];
 /// The names in one of these folders that are ours: of the right shape, and files.
 pub(in crate::store) fn immutable_names(disk: &dyn Disk, layout: &Layout, folder: &str) -> Result<Vec<String>> {
     let path = layout.inside(folder);
-    let is_named_so = if path == layout.bases() {
-        is_base_file
-    } else {
-        is_archive_file
+    let is_named_so: Shape = match path == layout.bases() {
+        true => is_base_file,
+        false => is_archive_file,
     };
     if !is_folder(disk, &path) {
         return Ok(Vec::new());
@@ -256,21 +244,12 @@ pub(in crate::store) fn immutable_names(disk: &dyn Disk, layout: &Layout, folder
 /// Bases and archives with our names that are not among these, from the store's folder on.
 pub(in crate::store) fn past_files_beside(site: &Site, named: &BTreeSet<String>) -> Result<Vec<String>> {
     let mut found = Vec::new();
-    for (folder, is_named_so) in [("base", is_base_file as fn(&str) -> bool), ("archive", is_archive_file)] {
-        let names = names_in(site, folder)?.into_iter().filter(|name| is_named_so(name));
+    for folder in IMMUTABLE {
+        let names = immutable_names(&*site.disk, &site.layout, folder)?.into_iter();
         let names = names.map(|name| format!("{folder}/{name}"));
-        found.extend(names.filter(|name| !named.contains(name) && is_ours(&*site.disk, &site.layout.inside(name))));
+        found.extend(names.filter(|name| !named.contains(name)));
     }
     Ok(found)
-}
-
-/// All names in a folder of the store; none if it is not there.
-pub(in crate::store) fn names_in(site: &Site, folder: &str) -> Result<Vec<String>> {
-    let path = site.layout.inside(folder);
-    match is_folder(&*site.disk, &path) {
-        true => site.disk.list(&path).at(&path),
-        false => Ok(Vec::new()),
-    }
 }
 
 /// The folder of rows. They do not change once the log names them, but more may come behind.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use chronolog::error::{At, Result};
 use chronolog::event::stamp;
 use chronolog::layout::{LOG, Layout, SNAPSHOT, is_rows_file};
-use chronolog::log::files::{copy_file, free_name, is_folder};
+use chronolog::log::files::{copy_file, free_name, is_folder, ours_in};
 
 use super::proofs::{VECTORS, past_files_beside};
 use chronolog::log::Site;
@@ -114,11 +114,7 @@ impl QuarantineFolder {
 /// Bases, archives and rows, from the store's folder on: what has our names.
 fn own_files(site: &Site) -> Result<Vec<String>> {
     let mut found = past_files_beside(site, &BTreeSet::new())?;
-    let rows = site.layout.vectors();
-    if is_folder(&*site.disk, &rows) {
-        let names = site.disk.list(&rows).at(&rows)?;
-        let ours = names.iter().filter(|name| is_rows_file(name));
-        found.extend(ours.map(|name| format!("{VECTORS}/{name}")));
-    }
+    let rows = ours_in(&*site.disk, &site.layout.vectors(), is_rows_file)?;
+    found.extend(rows.into_iter().map(|name| format!("{VECTORS}/{name}")));
     Ok(found)
 }

@@ -10,7 +10,7 @@ use super::loader::Loader;
 use super::replaced::Unfit;
 use super::tails::whole_events;
 use crate::options::Checking;
-use crate::store::archives::check::{LiveEnd, Past};
+use crate::store::archives::check::Past;
 use crate::store::archives::replay::{Observed, ReplayObserver};
 use crate::store::files::held::{HeldFiles, Need};
 use chronolog::damage::{Damage, DamageKind};
@@ -146,13 +146,8 @@ pub fn examine(
         tail.events = whole.map_or(0, |whole| whole.events);
     }
     if look.archives {
-        let live = LiveEnd {
-            origin: &beginning.origin,
-            offset: beginning.offset,
-            seq: beginning.seq,
-            erasures: Some(walk.told_erasures().cloned().collect()),
-        };
-        let past = Past::follow(disk, layout, live, look.threads, look.observer)?;
+        let erasures = Some(walk.told_erasures().cloned().collect());
+        let past = Past::follow(disk, layout, &beginning, erasures, look.threads, look.observer)?;
         base.damage.extend(past.damage);
         base.returned.extend(past.returned);
         base.altered.extend(past.altered);

@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::gaps::{Gaps, Lost, MOST_TOLD, events};
+use super::gaps::{Gaps, MOST_TOLD, events};
 use crate::options::Checking;
 use crate::store::files::held::Prefix;
 use crate::store::files::proofs::{copies_of_logs, other_logs, was_restored};
@@ -114,7 +114,7 @@ impl CureSearch<'_> {
         let mut state = loader.state.unwrap_or_default();
         let unsettled = hold_named(&mut state);
         let gone = gaps.lost();
-        let mut lost: Vec<String> = gone.iter().map(Lost::tell).collect();
+        let mut lost: Vec<String> = gone.iter().map(|lost| lost.text.clone()).collect();
         lost.extend(unmade.iter().map(|id| {
             format!("{id:?}: the event that made it is lost, and what was changed in it later is not applied")
         }));

@@ -23,45 +23,40 @@ use chronolog::layout::Layout;
 use chronolog::log::files::{PacedFile, Scratch};
 use chronolog::origin::beginning_of;
 
-/// Lines that stand elsewhere: in which file, and where there.
-#[derive(Clone, Debug)]
-pub(in crate::store) struct CopyRange {
-    /// The file: 0 is the log itself, the others are copies.
-    pub source: usize,
-    pub bytes: Range<u64>,
-}
+/// Lines that stand elsewhere: the file (0 is the log itself, the others are copies), and the place there.
+type CopyRange = (usize, Range<u64>);
 
 /// A stretch of the log that is to be read differently.
 #[derive(Default)]
-pub(in crate::store) struct Gap {
-    pub start: u64,
+struct Gap {
+    start: u64,
     /// Where the next line of the chain begins.
-    pub end: u64,
+    end: u64,
     /// The hash of that line, if there is one.
-    pub next: Option<Hex>,
+    next: Option<Hex>,
     /// Lines that follow from the line before it.
-    pub first: Vec<CopyRange>,
+    first: Vec<CopyRange>,
     /// What is known of what is lost between those and the next; `None` if nothing is.
-    pub hole: Option<Neighbours>,
+    hole: Option<Neighbours>,
     /// The seq of the event before those, and that of the event behind, if they tell how many came between.
-    pub seqs: Option<(u64, u64)>,
+    seqs: Option<(u64, u64)>,
     /// Lines that lead to the line behind it.
-    pub then: Vec<CopyRange>,
-    pub bad: Vec<BadLine>,
+    then: Vec<CopyRange>,
+    bad: Vec<BadLine>,
     /// What was lost, once it is found.
-    pub filling: Option<Vec<u8>>,
+    filling: Option<Vec<u8>>,
 }
 
 impl Gap {
     /// Whether the line behind follows from the line before.
-    pub(in crate::store) fn goes_on_before(&self) -> bool {
+    fn goes_on_before(&self) -> bool {
         self.hole
             .is_some_and(|hole| hole.after.is_some() && hole.before == Some(hole.after))
     }
 }
 
 /// A log and its copies, laid out.
-pub(in crate::store) struct Layer<'a> {
+struct Layer<'a> {
     log: &'a dyn DiskFile,
     copies: &'a [Arc<dyn DiskFile>],
     /// The digests of the bases that are there.
@@ -73,16 +68,16 @@ pub(in crate::store) struct Layer<'a> {
     /// More stood behind its last line than copies account for.
     is_open: bool,
     /// The highest seq of any line that can be read.
-    pub highest_seq: u64,
+    highest_seq: u64,
     /// How many physical lines the log has.
-    pub lines: u64,
+    lines: u64,
     /// Behind the last newline of the log.
-    pub end: u64,
+    end: u64,
 }
 
 impl<'a> Layer<'a> {
     /// Finds the chain in a log and its copies, given its first event and the one that was synced last.
-    pub fn of(
+    fn of(
         log: &'a dyn DiskFile,
         copies: &'a [Arc<dyn DiskFile>],
         known: Option<Synced>,
@@ -102,7 +97,7 @@ impl<'a> Layer<'a> {
             lines: 0,
             end: 0,
         };
-        layer.scan(&Cuts::default(), true)?;
+        layer.scan(&Cuts::default())?;
         let head = known.map(|synced| synced.head);
         let mut cuts = Cuts::of(&layer.runs, head);
         if let Some(synced) = known {
@@ -115,46 +110,28 @@ impl<'a> Layer<'a> {
         Ok(layer)
     }
 
-    /// Whether the chain is there from its first event to the one that was synced last, and beyond.
-    pub fn is_whole(&self, head: Option<Hex>) -> bool {
-        !self.route.is_broken() && (head.is_none() || self.route.anchor.is_some())
+    /// Whether the chain is there from its first event to the one that was synced last, and beyond, and nothing else.
+    fn is_whole(&self, head: Option<Hex>, length: u64) -> bool {
+        let is_chained = !self.route.is_broken() && (head.is_none() || self.route.anchor.is_some());
+        is_chained && self.unreadable.is_empty() && self.end >= length
     }
 
-    /// Whether the event that was synced last was found.
-    pub fn is_anchored(&self) -> bool {
-        self.route.anchor.is_some()
+    /// Whether the event that was synced last was found, and neither it nor a way to it is in the log itself.
+    fn is_of_copies(&self) -> bool {
+        let is_own = |run: usize| self.runs[run].source == 0;
+        self.route.anchor.is_some_and(|run| !is_own(run)) && !self.route.steps.iter().any(|step| is_own(step.run))
     }
 
-    /// Whether the event that was synced last stands only in a copy.
-    pub fn ends_in_copy(&self) -> bool {
-        self.route.anchor.is_some_and(|run| self.runs[run].source > 0)
-    }
-
-    /// Whether a line of the log itself is part of the way to what the copies have.
-    pub fn meets_log(&self) -> bool {
-        self.route.steps.iter().any(|step| self.runs[step.run].source == 0)
-    }
-
-    /// Whether the event that was synced last is lost, and nothing behind it tells of it.
-    pub fn loses(&self, synced: &Synced) -> bool {
+    /// Whether the event that was synced last is lost, and no later event follows from it.
+    fn loses(&self, synced: &Synced) -> bool {
         let last = self.route.steps.last().map_or(0, |step| self.runs[step.run].last_seq);
         self.route.anchor.is_none() && last < synced.seq
     }
 
     /// Whether an event was found, or one that follows it.
-    pub fn names(&self, hash: &Hex) -> bool {
+    fn names(&self, hash: &Hex) -> bool {
         let is_it = |run: &LineRun| run.last == *hash || run.prev.as_ref() == Some(hash);
         self.route.anchor.is_some() || self.runs.iter().any(is_it)
-    }
-
-    /// Whether no line of the log can be read.
-    pub fn is_unreadable(&self) -> bool {
-        !self.runs.iter().any(|run| run.source == 0)
-    }
-
-    /// Whether anything stands in it that is no whole line.
-    pub fn is_damaged(&self, length: u64) -> bool {
-        !self.unreadable.is_empty() || self.end < length
     }
 
     /// Whether bytes stand behind a place that are no whole line.
@@ -163,7 +140,7 @@ impl<'a> Layer<'a> {
     }
 
     fn find(&mut self, cuts: &Cuts, head: Option<Hex>) -> io::Result<()> {
-        self.scan(cuts, false)?;
+        self.scan(cuts)?;
         self.route = EventRoute::find(&self.runs, head, self.sentinel());
         Ok(())
     }
@@ -175,13 +152,12 @@ impl<'a> Layer<'a> {
         begun.max_by_key(|(_, run)| run.first_seq).map(|(number, _)| number)
     }
 
-    fn scan(&mut self, cuts: &Cuts, is_first: bool) -> io::Result<()> {
-        let unreadable = &mut self.unreadable;
+    fn scan(&mut self, cuts: &Cuts) -> io::Result<()> {
+        let mut unreadable = Vec::new();
         let scan = Scan::of(self.log, 0, cuts, self.threads, &mut |offset, text, number, fault| {
-            if is_first {
-                unreadable.push(BadLine::unreadable(offset, text, number, fault));
-            }
+            unreadable.push(BadLine::unreadable(offset, text, number, fault));
         })?;
+        self.unreadable = unreadable;
         (self.highest_seq, self.lines, self.end) = (scan.highest_seq, scan.lines, scan.end);
         self.runs = scan.runs;
         for (number, copy) in self.copies.iter().enumerate() {
@@ -220,7 +196,7 @@ impl<'a> Layer<'a> {
     }
 
     /// The gaps, in order. `behind` is an event that came last and is lost.
-    pub fn gaps(mut self, length: u64, cut_line: Option<BadLine>, behind: Option<Synced>) -> io::Result<Vec<Gap>> {
+    fn gaps(mut self, length: u64, cut_line: Option<BadLine>, behind: Option<Synced>) -> io::Result<Vec<Gap>> {
         let in_place = self.in_place();
         self.unreadable.extend(cut_line);
         self.unreadable.extend(self.misplaced(&in_place)?);
@@ -275,7 +251,7 @@ impl<'a> Layer<'a> {
     }
 
     /// Fills holes with following lines of copies, and continues behind a lost end; only for stores without restores.
-    pub fn go_on_in_copies(&mut self, missed: Option<&Synced>, length: u64) {
+    fn go_on_in_copies(&mut self, missed: Option<&Synced>, length: u64) {
         let mut steps = Vec::new();
         let old = std::mem::take(&mut self.route.steps);
         for (number, step) in old.iter().enumerate() {
@@ -310,7 +286,7 @@ impl<'a> Layer<'a> {
     }
 
     /// Takes the first event of a log from a copy, if the log has lost it and its hash is known.
-    pub fn begin_in_copies(&mut self, first: Hex) {
+    fn begin_in_copies(&mut self, first: Hex) {
         let is_lost = self.route.steps.first().is_some_and(|step| !step.follows);
         let is_it = |run: &LineRun| run.source > 0 && run.prev.is_none() && run.last == first;
         if let Some(run) = self.runs.iter().position(is_it).filter(|_| is_lost) {
@@ -395,10 +371,7 @@ impl Drafting {
             None => &mut self.gap.first,
             Some(_) => &mut self.gap.then,
         };
-        lines.push(CopyRange {
-            source: run.source,
-            bytes: run.bytes.clone(),
-        });
+        lines.push((run.source, run.bytes.clone()));
     }
 
     /// The chain goes on here, or the log is at its end.
@@ -420,28 +393,22 @@ impl Drafting {
 }
 
 /// A line that cannot be read, or does not belong where it stands.
-pub(in crate::store) struct BadLine {
-    pub offset: u64,
-    pub text: Vec<u8>,
-    pub number: u64,
-    pub seq: Option<u64>,
-    pub reason: String,
+struct BadLine {
+    offset: u64,
+    text: Vec<u8>,
+    number: u64,
+    seq: Option<u64>,
+    reason: String,
     /// It is an event with the right hash, but not here.
-    pub is_whole: bool,
+    is_whole: bool,
     /// And it is part of the chain nowhere: it may stand in the place of a true one.
-    pub is_foreign: bool,
+    is_foreign: bool,
     /// It is one of several that follow each other, beside others that do so too: nothing tells which of them are true.
-    pub is_branch: bool,
+    is_branch: bool,
 }
 
 impl BadLine {
-    /// Whether it stands for an event that is lost: it is not one that stands elsewhere too.
-    pub fn is_lost(&self) -> bool {
-        !self.is_whole || self.is_foreign
-    }
-
-    /// A line that cannot be read.
-    pub fn unreadable(offset: u64, text: &[u8], number: u64, fault: &Fault) -> Self {
+    fn unreadable(offset: u64, text: &[u8], number: u64, fault: &Fault) -> Self {
         Self {
             offset,
             text: text.to_vec(),
@@ -459,27 +426,16 @@ impl BadLine {
 pub(in crate::store) const MOST_TOLD: usize = 20;
 
 /// Events that could not be restored.
-#[derive(Clone, Debug)]
 pub(in crate::store) struct Lost {
-    pub offset: u64,
+    offset: u64,
     /// Where that is once the other gaps are filled.
-    pub healed_offset: u64,
+    healed_offset: u64,
     /// The first and the last of them, if that is known.
     pub seqs: Option<(u64, u64)>,
-    pub reason: String,
-    /// A later line links to the last of them.
-    pub is_linked: bool,
-}
-
-impl Lost {
     /// What a report says of them.
-    pub fn tell(&self) -> String {
-        let which = match self.seqs {
-            Some((first, last)) => events(first, last),
-            None => "an unknown number of events".to_owned(),
-        };
-        format!("{which} lost at byte {}: {}", self.offset, self.reason)
-    }
+    pub text: String,
+    /// A later line links to the last of them.
+    is_linked: bool,
 }
 
 pub(in crate::store) fn events(first: u64, last: u64) -> String {
@@ -489,36 +445,9 @@ pub(in crate::store) fn events(first: u64, last: u64) -> String {
     }
 }
 
-impl Gap {
-    /// The events that are lost here; `None` if all that stands here is elsewhere in the chain.
-    pub fn lost(&self) -> Option<Lost> {
-        let hole = self.hole?;
-        let bad: Vec<_> = self.bad.iter().filter(|line| line.is_lost()).collect();
-        let between = self.seqs.map(|(before, after)| (before + 1, after.saturating_sub(1)));
-        let shown = match bad[..] {
-            [line] => line.seq.map(|seq| (seq, seq)),
-            _ => None,
-        };
-        let reason = match bad[..] {
-            [] => "the lines are missing".to_owned(),
-            [line] => format!("line {} is damaged: {}", line.number, line.reason),
-            [first, .., last] => format!(
-                "lines {} to {} are damaged, the first because: {}",
-                first.number, last.number, first.reason
-            ),
-        };
-        Some(Lost {
-            offset: bad.first().map_or(self.start, |line| line.offset),
-            healed_offset: 0,
-            seqs: between.filter(|(first, last)| first <= last).or(shown),
-            reason,
-            is_linked: bad.is_empty() || hole.after.is_some() && !self.goes_on_before(),
-        })
-    }
-}
-
 /// So much may be hashed in search of lost bytes, in one repair: some seconds.
 const MENDING_BLOCKS: u64 = 20_000_000;
+
 pub(in crate::store) struct Gaps {
     gaps: Vec<Gap>,
     length: u64,
@@ -531,19 +460,10 @@ pub(in crate::store) struct Gaps {
     pub replaced_end: Option<Synced>,
 }
 
-/// What is to be read in the place of a gap, piece by piece.
+/// Bytes to be read in the place of a gap.
 enum Replacement<'a> {
     Bytes(&'a [u8]),
     Lines(&'a CopyRange),
-}
-
-impl Replacement<'_> {
-    fn length(&self) -> u64 {
-        match self {
-            Self::Bytes(bytes) => bytes.len() as u64,
-            Self::Lines(lines) => lines.bytes.end - lines.bytes.start,
-        }
-    }
 }
 
 impl Gaps {
@@ -552,15 +472,14 @@ impl Gaps {
         let length = log.length()?;
         let known = read_hint(disk, layout)?;
         let hint = hint_for(known, log, length)?;
-        let speaks_of_it = hint != Hint::None;
         let head = known.map(|synced| synced.head);
         let mut copies = Vec::new();
         let bases = digests_of_bases(disk, layout);
         let mut layer = Layer::of(log, &[], known, &bases, threads)?;
-        if !layer.is_whole(head) || layer.is_damaged(length) {
+        if !layer.is_whole(head, length) {
             copies = other_logs(disk, layout)?;
             layer = Layer::of(log, &copies, known, &bases, threads)?;
-            if layer.ends_in_copy() && !speaks_of_it && !layer.meets_log() {
+            if layer.is_of_copies() && hint == Hint::None {
                 // What was synced was another log.
                 layer = Layer::of(log, &copies, None, &bases, threads)?;
             }
@@ -583,11 +502,11 @@ impl Gaps {
         let missed = match hint {
             Hint::Contradicted(synced) => Some(synced),
             // Where no line can be read, its only one may be the event that it names.
-            Hint::None if layer.is_unreadable() => known,
+            Hint::None if layer.runs.iter().all(|run| run.source > 0) => known,
             Hint::None => missed_end(known, &beginning_of(log, length)?, highest_seq),
             Hint::Synced(_) => None,
         };
-        if let Some(synced) = known.filter(|_| layer.is_anchored() || missed.is_some()) {
+        if let Some(synced) = known.filter(|_| layer.route.anchor.is_some() || missed.is_some()) {
             layer.begin_in_copies(synced.first);
         }
         if !was_restored(disk, layout) {
@@ -674,16 +593,7 @@ impl Gaps {
     pub fn lost(&self) -> Vec<Lost> {
         let (mut found, mut shift) = (Vec::new(), 0);
         for gap in &self.gaps {
-            if gap.filling.is_none() {
-                let (first, kept) = gap.lengths();
-                found.extend(gap.lost().into_iter().map(|lost| {
-                    let place = lost.offset.min(gap.start + kept) + first;
-                    Lost {
-                        healed_offset: place.saturating_add_signed(shift),
-                        ..lost
-                    }
-                }));
-            }
+            found.extend(gap.lost(shift).filter(|_| gap.filling.is_none()));
             shift += gap.shift();
         }
         found
@@ -707,7 +617,7 @@ impl Gaps {
             file.copy(log, from..gap.start, |_| {}).at(path)?;
             for piece in &instead {
                 let added = match piece {
-                    Replacement::Lines(lines) => file.copy(source(lines.source), lines.bytes.clone(), |_| {}),
+                    Replacement::Lines((copy, bytes)) => file.copy(source(*copy), bytes.clone(), |_| {}),
                     Replacement::Bytes(bytes) => file.add(bytes),
                 };
                 added.at(path)?;
@@ -727,34 +637,73 @@ fn hash_of(line: &[u8]) -> Option<Hex> {
 }
 
 impl Gap {
+    /// The events that are lost here; `None` if all that stands here is elsewhere in the chain. What comes before it moves by
+    /// `shift`.
+    fn lost(&self, shift: i64) -> Option<Lost> {
+        let hole = self.hole?;
+        // A whole line that stands elsewhere too is not lost.
+        let bad: Vec<_> = self
+            .bad
+            .iter()
+            .filter(|line| !line.is_whole || line.is_foreign)
+            .collect();
+        let between = self.seqs.map(|(before, after)| (before + 1, after.saturating_sub(1)));
+        let (shown, reason) = match bad[..] {
+            [] => (None, "the lines are missing".to_owned()),
+            [line] => (
+                line.seq.map(|seq| (seq, seq)),
+                format!("line {} is damaged: {}", line.number, line.reason),
+            ),
+            [first, .., last] => (
+                None,
+                format!(
+                    "lines {} to {} are damaged, the first because: {}",
+                    first.number, last.number, first.reason
+                ),
+            ),
+        };
+        let offset = bad.first().map_or(self.start, |line| line.offset);
+        let seqs = between.filter(|(first, last)| first <= last).or(shown);
+        let which = seqs.map_or("an unknown number of events".to_owned(), |(first, last)| {
+            events(first, last)
+        });
+        let before: u64 = self.first.iter().map(|(_, bytes)| bytes.end - bytes.start).sum();
+        Some(Lost {
+            offset,
+            healed_offset: (self.start + before).saturating_add_signed(shift),
+            seqs,
+            text: format!("{which} lost at byte {offset}: {reason}"),
+            is_linked: bad.is_empty() || hole.after.is_some() && !self.goes_on_before(),
+        })
+    }
+
     /// What is to be read in its place; `None` if that is what stands there. Lines that do not belong here are never read.
     fn instead(&self) -> Option<Vec<Replacement<'_>>> {
         let is_same = self.filling.is_none() && self.bad.iter().all(|line| !line.is_whole);
         if is_same && self.first.is_empty() && self.then.is_empty() {
             return None;
         }
-        let unreadable = self.bad.iter().filter(|line| !line.is_whole);
-        let kept = || unreadable.flat_map(|line| [Replacement::Bytes(&line.text), Replacement::Bytes(b"\n")]);
         let mut pieces: Vec<Replacement<'_>> = self.first.iter().map(Replacement::Lines).collect();
         match &self.filling {
             Some(lines) => pieces.push(Replacement::Bytes(lines)),
-            None => pieces.extend(kept()),
+            None => {
+                let unreadable = self.bad.iter().filter(|line| !line.is_whole);
+                let kept = unreadable.flat_map(|line| [Replacement::Bytes(&line.text), Replacement::Bytes(b"\n")]);
+                pieces.extend(kept);
+            }
         }
         pieces.extend(self.then.iter().map(Replacement::Lines));
         Some(pieces)
     }
 
-    /// How long the lines are that come before what is lost, and those that are left of it.
-    fn lengths(&self) -> (u64, u64) {
-        let first = self.first.iter().map(|lines| lines.bytes.end - lines.bytes.start);
-        let unreadable = self.bad.iter().filter(|line| !line.is_whole);
-        (first.sum(), unreadable.map(|line| line.text.len() as u64 + 1).sum())
-    }
-
     /// By how much that moves what comes behind it.
     fn shift(&self) -> i64 {
-        let replaced = (self.end - self.start) as i64;
-        let length = |pieces: Vec<Replacement<'_>>| pieces.iter().map(Replacement::length).sum::<u64>() as i64;
-        self.instead().map_or(0, |pieces| length(pieces) - replaced)
+        let length = |piece: &Replacement<'_>| match piece {
+            Replacement::Bytes(bytes) => bytes.len() as u64,
+            Replacement::Lines((_, bytes)) => bytes.end - bytes.start,
+        };
+        let pieces = self.instead();
+        let added = pieces.map(|pieces| pieces.iter().map(length).sum::<u64>());
+        added.map_or(0, |added| added as i64 - (self.end - self.start) as i64)
     }
 }

@@ -13,13 +13,13 @@ use crate::store::archives::way::tell_pruned;
 use crate::store::files::held::{HeldFiles, Need, Prefix};
 use crate::store::files::segments::{SegmentFolder, altered_segments, has_segments};
 use crate::store::history::lines::is_whole;
-use crate::store::load::examine::{Examined, Look, examine, look_for_lost, nothing};
+use crate::store::load::examine::{Look, examine, look_for_lost, nothing};
 use crate::store::load::loader::Loader;
 use crate::store::load::tails;
 use crate::store::search::live_text::{TextLog, altered_texts, text_names};
 use crate::store::vectors::{altered_codes, check_rows};
 use crate::store::{Progress, Store};
-use chronolog::damage::{Damage, Tail};
+use chronolog::damage::Tail;
 use chronolog::disk::{Disk, FolderMode};
 use chronolog::error::{At, Result};
 use chronolog::event::{Known, stamp};
@@ -36,64 +36,24 @@ const CLOCKS_DIFFER_MICROS: i64 = 2_000_000;
 const WATCH: Duration = Duration::from_millis(10);
 const WATCHES: usize = 5;
 
-/// What a look found, and what it would say of the same files again.
-struct Judged {
-    report: Report,
-    is_quiet: bool,
+/// Whether others who write, compact or restore meanwhile may have caused what a look found.
+fn is_doubtful(report: &Report) -> bool {
+    let is_gone = |note: &String| note.starts_with("history unavailable") && note.ends_with("is not there");
+    !report.damage.is_empty() || !report.altered.is_empty() || report.notes.iter().any(is_gone)
 }
 
-impl Judged {
-    /// Whether there is anything that somebody else could have caused meanwhile.
-    fn is_doubtful(&self) -> bool {
-        let Report {
-            damage, altered, notes, ..
-        } = &self.report;
-        let is_gone = |note: &String| note.starts_with("history unavailable") && note.ends_with("is not there");
-        let is_clean = damage.is_empty() && altered.is_empty() && !notes.iter().any(is_gone);
-        !(self.is_quiet || is_clean)
-    }
-
-    fn findings(&self) -> (Vec<Damage>, Vec<Damage>, Vec<String>) {
-        let Report {
-            damage, altered, notes, ..
-        } = &self.report;
-        (damage.clone(), altered.clone(), notes.clone())
-    }
-}
-
-/// Checks all files that nobody could make anew, believing nothing that is in memory, while somebody looks on; gives the damage.
-pub(in crate::store) fn prove(
-    disk: &dyn Disk,
-    layout: &Layout,
-    threads: usize,
-    observer: &dyn ReplayObserver,
-    progress: Progress<'_>,
-) -> Result<Vec<Damage>> {
-    Ok(look(disk, layout, threads, i64::MAX, Some(observer), progress)?.damage)
-}
-
-/// Checks all files again, believing nothing that is in memory.
+/// Checks all files again, trusting nothing that is in memory.
 pub(in crate::store) fn verify(
     disk: &dyn Disk,
     layout: &Layout,
     threads: usize,
     progress: Progress<'_>,
 ) -> Result<Report> {
-    look(disk, layout, threads, i64::MAX, None, progress)
+    verify_at(disk, layout, threads, i64::MAX, None, progress)
 }
 
-/// Checks all files again, believing nothing that is in memory, and notes events that say they were written later than now.
+/// The same with a note about events that carry a time later than `now`. With an observer, what is derived is not checked.
 pub(in crate::store) fn verify_at(
-    disk: &dyn Disk,
-    layout: &Layout,
-    threads: usize,
-    now: i64,
-    progress: Progress<'_>,
-) -> Result<Report> {
-    look(disk, layout, threads, now, None, progress)
-}
-
-fn look(
     disk: &dyn Disk,
     layout: &Layout,
     threads: usize,
@@ -102,23 +62,25 @@ fn look(
     progress: Progress<'_>,
 ) -> Result<Report> {
     disk.guard(layout.folder(), FolderMode::default());
-    let mut before = None;
+    let mut before: Option<Report> = None;
     for look in 1.. {
         let Some(held) = HeldFiles::gather(disk, layout, Need::Everything).at(layout.log())? else {
             let lost = look_for_lost(disk, layout, threads, &mut Loader::checking()).at(layout.log())?;
             return Ok(lost.unwrap_or_else(nothing));
         };
-        let judged = judge(&held, layout, threads, now, observer, progress)?;
-        let found = judged.findings();
-        if !judged.is_doubtful() || before.as_ref() == Some(&found) || look == MOST_LOOKS {
-            let mut report = judged.report;
+        let mut report = judge(&held, layout, threads, now, observer, progress)?;
+        let is_same = |before: &Report| {
+            before.damage == report.damage && before.altered == report.altered && before.notes == report.notes
+        };
+        let is_sure = !is_doubtful(&report) || held.is_untouched(layout) || before.as_ref().is_some_and(is_same);
+        if is_sure || look == MOST_LOOKS {
             // An unfinished write that has gone on since, or is under way, is no interrupted one.
             if report.tail.is_some() && (is_locked(disk, layout) == Some(true) || !held.is_untouched(layout)) {
                 report.tail = None;
             }
             return Ok(report);
         }
-        before = Some(found);
+        before = Some(report);
     }
     Ok(nothing())
 }
@@ -167,7 +129,7 @@ fn judge(
     now: i64,
     observer: Option<&dyn ReplayObserver>,
     progress: Progress<'_>,
-) -> Result<Judged> {
+) -> Result<Report> {
     let look = Look {
         archives: true,
         observer,
@@ -176,29 +138,21 @@ fn judge(
     // Text index and segments are compared with all records; otherwise only records about embeddings are kept in memory.
     let has_indexes = || !text_names(&held.disk, layout).is_empty() || has_segments(&held.disk, layout);
     let is_indexed = observer.is_none() && has_indexes();
-    let mut taker = if is_indexed {
-        Loader::loading()
-    } else {
-        Loader::checking_rows()
+    let mut taker = match is_indexed {
+        true => Loader::loading(),
+        false => Loader::checking_rows(),
     };
     let log = held.log_then();
     let found = examine(&held.disk, layout, &log, look, &mut taker, progress).at(layout.log())?;
-    let Examined {
-        mut report,
-        walk,
-        origin,
-        ..
-    } = found;
+    let (mut report, walk, origin) = (found.report, found.walk, found.origin);
     if let Some(state) = &taker.state {
-        let notes = notes_of(state, &report.notes);
-        report.notes.extend(notes);
+        report.notes.extend(notes_of(state, &report.notes));
         tell_pruned(state, &mut report.notes);
         let rows = check_rows(&held.disk, layout, state, threads)?;
         report.damage.extend(rows.damage);
         report.notes.extend(rows.notes);
         if observer.is_none() {
-            let altered = altered_codes(&held.disk, layout, state, threads);
-            report.altered.extend(altered);
+            report.altered.extend(altered_codes(&held.disk, layout, state, threads));
         }
         if is_indexed {
             let first = origin_hash(&log, walk.end).filter(|_| is_whole(&report) && state.can_be_sealed());
@@ -209,28 +163,22 @@ fn judge(
                 numbers: first.filter(|_| walk.mark().events == state.timeline().len() as u64),
                 state,
             };
-            report
-                .altered
-                .extend(altered_texts(&held.disk, layout, &text_log, threads));
+            let texts = altered_texts(&held.disk, layout, &text_log, threads);
+            report.altered.extend(texts);
             let folder = SegmentFolder {
                 disk: &held.disk,
                 layout,
                 log: Arc::clone(&held.log),
                 origin: &origin,
             };
-            report
-                .altered
-                .extend(altered_segments(&folder, walk.end, state).at(layout.log())?);
+            let segments = altered_segments(&folder, walk.end, state).at(layout.log())?;
+            report.altered.extend(segments);
         }
     }
-    report
-        .notes
-        .extend(tails::notes(&held.disk, layout, &log).at(layout.log())?);
+    let kept = tails::notes(&held.disk, layout, &log).at(layout.log())?;
+    report.notes.extend(kept);
     report.notes.extend(from_the_future(&log, &walk, now).at(layout.log())?);
-    Ok(Judged {
-        report,
-        is_quiet: held.is_untouched(layout),
-    })
+    Ok(report)
 }
 
 /// A note about events that say they were written later than now.

@@ -13,7 +13,8 @@ use std::sync::Arc;
 use super::cure::{Cure, CureSearch, check_copies_can_be_read, lost_end};
 use super::judge::verify;
 use crate::store::archives::archive_index::ArchiveCache;
-use crate::store::archives::check::{LiveEnd, Past};
+use crate::store::archives::check::Past;
+use crate::store::archives::way::{End, Hop, PastLogs, begin_archive};
 use crate::store::files::held::Overlay;
 use crate::store::files::proofs::{called_copy_of_base, copy_of_archive, copy_of_base, is_it};
 use crate::store::files::set_aside::QuarantineFolder;
@@ -30,16 +31,16 @@ use crate::store::{Progress, Store};
 use chronolog::archive;
 use chronolog::damage::{Damage, DamageKind};
 use chronolog::digest::Hex;
-use chronolog::disk::{Bytes, Disk, DiskFile, read_whole};
+use chronolog::disk::{Bytes, DiskFile, read_whole};
 use chronolog::error::{At, Result};
 use chronolog::event::mend::{Budget, mend_bytes};
 use chronolog::event::stamp;
 use chronolog::hint::Hint;
 use chronolog::json::Value;
-use chronolog::layout::{LOG, Layout, base_name};
+use chronolog::layout::{LOG, base_name};
 use chronolog::log::files::{copy_range, is_ours, open_base};
 use chronolog::log::{Log, OpenLog, Site};
-use chronolog::origin::{Origin, Repair, Sentinel, WayBack, foreign_traces, origin_of};
+use chronolog::origin::{Origin, Repair, beginning_of, foreign_traces};
 use chronolog::verify::{Walk, finding};
 use chronomemory_state::state::differences;
 
@@ -121,7 +122,8 @@ fn administer(
     now: i64,
     progress: Progress<'_>,
 ) -> Result<Treated> {
-    let aside = QuarantineFolder::begin(&store.site, "damaged", now)?;
+    let site = Arc::clone(&store.site);
+    let aside = QuarantineFolder::begin(&site, "damaged", now)?;
     let mut replaced = BTreeSet::new();
     for name in damaged_files(&damage) {
         aside.keep(&name)?;
@@ -144,11 +146,11 @@ fn administer(
         format!("{half}; what it tells of was erased, but copies from before it are not known as such any more")
     }));
     let mending = match cure.is_whole && half.is_none() {
-        true => Mending::plan(&store.site, &*file, &origin, store.options.threads)?,
+        true => Mending::plan(&site, &*file, &origin, store.options.threads)?,
         false => None,
     };
     let is_whole = mending.is_some();
-    let mending = mending.unwrap_or_default();
+    let mending = mending.unwrap_or_else(|| Mending::nothing(&site));
     let unavailable = mending
         .gone
         .iter()
@@ -163,7 +165,8 @@ fn administer(
     store.archives = ArchiveCache::default();
     let mut rows = RowPlan::find(&store.vectors, &store.state)?;
     cure.lost.append(&mut rows.lost);
-    for name in mending.names().chain(rows.files()) {
+    let replacing = mending.steps.iter().map(|(name, _)| name.clone());
+    for name in replacing.chain(rows.files()) {
         aside.keep(&name)?;
     }
     aside.sync()?;
@@ -205,7 +208,7 @@ fn administer(
     retirement.carry_out(store, base, now)?;
     // The new log tells of the repair: from here on nothing that is put right can be silent about it.
     drop(cure.healed.take());
-    mending.carry_out(&store.site)?;
+    mending.carry_out()?;
     let brought_back = rows.put_back(&mut store.vectors)?;
     take_back_rows(store, &damage, now)?;
     let repaired = Repaired {
@@ -345,142 +348,42 @@ const MENDING_BLOCKS: u64 = 20_000_000;
 /// How often the history is looked through while altered files are taken out of it.
 const MOST_LOOKS: usize = 1000;
 
-struct MendingStep {
-    name: String,
-    /// `None` if it is to be taken away.
-    instead: Option<Arc<dyn DiskFile>>,
-}
-
-/// What is to be done, in order.
-#[derive(Default)]
-pub(in crate::store) struct Mending {
-    steps: Vec<MendingStep>,
-    pub gone: Vec<String>,
-}
-
-impl Mending {
-    /// The files that are replaced or taken away, from the store's folder on.
-    pub fn names(&self) -> impl Iterator<Item = String> {
-        self.steps.iter().map(|step| step.name.clone())
-    }
-}
-
-/// Finds out what is to be done, on a disk where it is done already.
-struct Plan<'a> {
-    disk: &'a dyn Disk,
-    layout: &'a Layout,
+/// What makes the history of a whole log whole: files that are replaced or removed, in order.
+struct Mending<'a> {
+    site: &'a Site,
+    /// A disk where all of it is done.
     after: Overlay<'a>,
-    mending: Mending,
+    /// The files, from the store's folder on, and what is written in their place; `None` if they are removed.
+    steps: Vec<(String, Option<Arc<dyn DiskFile>>)>,
+    /// Files that nothing replaces.
+    gone: Vec<String>,
 }
 
-impl Plan<'_> {
-    fn put(&mut self, name: &str, file: Arc<dyn DiskFile>) {
-        self.after.show(self.layout.inside(name), Arc::clone(&file));
-        self.mending.steps.push(MendingStep {
-            name: name.to_owned(),
-            instead: Some(file),
-        });
-    }
-
-    fn take_away(&mut self, name: &str) {
-        self.after.hide(self.layout.inside(name));
-        self.mending.steps.push(MendingStep {
-            name: name.to_owned(),
-            instead: None,
-        });
-    }
-
-    /// What the file of a base is called, and whether it is the right one; `None` if it is not there.
-    fn base_there(&self, sha256: &Hex) -> Option<(String, bool)> {
-        let (name, base) = open_base(&self.after, self.layout, sha256).ok().flatten()?;
-        Some((name, archive::has_digest(&*base.log, sha256)))
-    }
-
-    /// A copy in the place of a base that is altered or gone.
-    fn put_copy_of_base(&mut self, sha256: &Hex, is_past: bool) {
-        let found = self.base_there(sha256);
-        let copy = match found {
-            Some((_, true)) => return,
-            // Most bases of the past are not kept: they are not looked for everywhere.
-            None if is_past => called_copy_of_base(self.disk, self.layout, sha256),
-            _ => copy_of_base(self.disk, self.layout, sha256),
-        };
-        let again = || found.and_then(|_| self.mended(&base_name(sha256.text()), sha256.text()));
-        if let Some(copy) = copy.map(|(_, copy)| copy).or_else(again) {
-            self.put(&base_name(sha256.text()), copy);
-        }
-    }
-
-    /// Copies in the place of what is altered or gone, as far back as archives lead.
-    fn put_copies(&mut self, mut sentinel: Sentinel) {
-        let (mut way, mut is_past) = (WayBack::default(), false);
-        loop {
-            if let Some(sha256) = &sentinel.base_sha256 {
-                self.put_copy_of_base(sha256, is_past);
-            }
-            is_past = true;
-            let Some((name, digest)) = sentinel.safe_archive() else {
-                return;
-            };
-            let path = self.layout.inside(name);
-            if !archive::open(&self.after, &path).is_ok_and(|archive| is_it(&archive, digest)) {
-                let copy = copy_of_archive(self.disk, self.layout, name, digest).map(|(_, archive)| archive.packed);
-                let Some(copy) = copy.or_else(|| self.mended(name, digest)) else {
-                    return;
-                };
-                self.put(name, copy);
-            }
-            let Ok(archive) = archive::open(&self.after, &path) else {
-                return;
-            };
-            match archive.log.length().and_then(|length| origin_of(&*archive.log, length)) {
-                Ok(Origin::Ours(earlier)) if earlier.last_seq < sentinel.last_seq => {
-                    sentinel = way.back(&sentinel, earlier);
-                }
-                Ok(Origin::Foreign) => {
-                    way.pass(&sentinel);
-                    let adopted = adopted_by(&*archive.log).ok().flatten();
-                    if let Some(sha256) = adopted.and_then(|sha256| way.base(sha256)) {
-                        self.put_copy_of_base(&sha256, is_past);
-                    }
-                    return;
-                }
-                _ => return,
-            }
-        }
-    }
-
-    /// A small file that lost a byte, brought back; `None` if that is not what happened to it.
-    fn mended(&self, name: &str, digest: &str) -> Option<Arc<dyn DiskFile>> {
-        let bytes = read_whole(self.disk, &self.layout.inside(name)).ok().flatten()?;
-        let wanted = Hex::read(digest.as_bytes())?;
-        let mended = mend_bytes(&bytes, &wanted, &mut Budget::of(MENDING_BLOCKS))?;
-        Some(Arc::new(Bytes(mended)))
-    }
-}
-
-/// The base that a log adopted, which another tool had compacted.
-fn adopted_by(log: &dyn DiskFile) -> io::Result<Option<Hex>> {
-    let traces = foreign_traces(log, log.length()?, u64::MAX, Hint::None)?;
-    Ok(traces.adoption.map(|adoption| adoption.base_sha256))
-}
-
-impl Mending {
-    /// What makes the history of a whole log whole, or `None` if it cannot be made so. Nothing is changed.
-    pub fn plan(site: &Site, log: &dyn DiskFile, origin: &Origin, threads: usize) -> Result<Option<Self>> {
-        let mut plan = Plan {
-            disk: &*site.disk,
-            layout: &site.layout,
+impl<'a> Mending<'a> {
+    fn nothing(site: &'a Site) -> Self {
+        Self {
+            site,
             after: Overlay::of(&*site.disk),
-            mending: Self::default(),
-        };
+            steps: Vec::new(),
+            gone: Vec::new(),
+        }
+    }
+
+    /// Plans it; `None` if the history cannot be made whole. Nothing is changed.
+    fn plan(site: &'a Site, log: &dyn DiskFile, origin: &Origin, threads: usize) -> Result<Option<Self>> {
+        let mut plan = Self::nothing(site);
+        let beginning = log
+            .length()
+            .and_then(|length| beginning_of(log, length))
+            .at(site.log())?;
         let base = match origin {
             Origin::Ours(sentinel) => {
-                plan.put_copies(sentinel.clone());
+                plan.put_copies(origin)?;
                 sentinel.base_sha256
             }
             Origin::Foreign => {
-                let adopted = adopted_by(log).at(site.log())?;
+                let traces = foreign_traces(log, log.length().at(site.log())?, u64::MAX, Hint::None).at(site.log())?;
+                let adopted = traces.adoption.map(|adoption| adoption.base_sha256);
                 adopted.iter().for_each(|sha256| plan.put_copy_of_base(sha256, false));
                 adopted
             }
@@ -490,30 +393,22 @@ impl Mending {
         if let Some(sha256) = &base
             && let Some((name, false)) = plan.base_there(sha256)
         {
-            plan.take_away(&name);
+            plan.set(&name, None);
             if !origin.has_archive() {
                 // Nothing came before that adds up to it.
-                plan.mending.gone.push(name);
+                plan.gone.push(name);
             }
         }
-        let Origin::Ours(sentinel) = origin else {
+        if !matches!(origin, Origin::Ours(_)) {
             // Nothing came before it that is ours.
-            return Ok(Some(plan.mending));
-        };
+            return Ok(Some(plan));
+        }
         for _ in 0..MOST_LOOKS {
             let archives = site.layout.archives();
-            let look = || {
-                let live = LiveEnd {
-                    origin,
-                    offset: 0,
-                    seq: Some(sentinel.last_seq + 1),
-                    erasures: None,
-                };
-                Past::follow(&plan.after, &site.layout, live, threads, None).at(&archives)
-            };
+            let look = || Past::follow(&plan.after, &site.layout, &beginning, None, threads, None).at(&archives);
             let past = look()?;
             if past.damage.is_empty() {
-                return Ok(Some(plan.mending));
+                return Ok(Some(plan));
             }
             // A file that could not be read for a moment is none that is altered: nothing whole is taken away.
             if look()?.damage != past.damage {
@@ -521,33 +416,100 @@ impl Mending {
                 return Err(io::Error::other(fault)).at(&archives);
             }
             // What a log says of its past is wrong, and no other file would make it right.
-            if past.damage.iter().any(|damage| damage.kind.is_of_history()) {
+            let is_mendable = |damage: &Damage| {
+                !damage.kind.is_of_history() && is_ours(&*site.disk, &site.layout.inside(&damage.path))
+            };
+            if !past.damage.iter().all(is_mendable) {
                 return Ok(None);
             }
             for damage in past.damage {
-                if !is_ours(&*site.disk, &site.layout.inside(&damage.path)) {
-                    return Ok(None);
-                }
-                plan.take_away(&damage.path);
-                plan.mending.gone.push(damage.path);
+                plan.set(&damage.path, None);
+                plan.gone.push(damage.path);
             }
         }
         Ok(None)
     }
 
-    /// Does what was planned, one file after the other; whatever is replaced is kept already.
-    pub fn carry_out(&self, site: &Site) -> Result<()> {
-        for step in &self.steps {
-            let path = site.layout.inside(&step.name);
-            match &step.instead {
-                Some(file) => {
-                    let length = file.length().at(&path)?;
-                    copy_range(&*site.disk, &**file, 0..length, &path, None)?;
-                }
-                None => site.disk.remove(&path).at(&path)?,
+    fn set(&mut self, name: &str, file: Option<Arc<dyn DiskFile>>) {
+        let path = self.site.layout.inside(name);
+        match &file {
+            Some(file) => self.after.show(path, Arc::clone(file)),
+            None => self.after.hide(path),
+        }
+        self.steps.push((name.to_owned(), file));
+    }
+
+    /// What the file of a base is called, and whether it is the right one; `None` if it is not there.
+    fn base_there(&self, sha256: &Hex) -> Option<(String, bool)> {
+        let (name, base) = open_base(&self.after, &self.site.layout, sha256).ok().flatten()?;
+        Some((name, archive::has_digest(&*base.log, sha256)))
+    }
+
+    /// A copy in the place of a base that is altered or gone.
+    fn put_copy_of_base(&mut self, sha256: &Hex, is_past: bool) {
+        let (disk, layout) = (&*self.site.disk, &self.site.layout);
+        let (found, name) = (self.base_there(sha256), base_name(sha256.text()));
+        let copy = match found {
+            Some((_, true)) => return,
+            // Most bases of the past are not kept: they are not looked for everywhere.
+            None if is_past => called_copy_of_base(disk, layout, sha256),
+            _ => copy_of_base(disk, layout, sha256),
+        };
+        let again = || found.and_then(|_| self.mended(&name, sha256.text()));
+        if let Some(copy) = copy.map(|(_, copy)| copy).or_else(again) {
+            self.set(&name, Some(copy));
+        }
+    }
+
+    /// Copies in the place of what is altered or gone, as far back as archives lead.
+    fn put_copies(&mut self, origin: &Origin) -> Result<()> {
+        let site = self.site;
+        let way = PastLogs::find_with(&site.layout, Hop::live(origin), &mut |name, digest| {
+            let path = site.layout.inside(name);
+            let own = archive::open(&self.after, &path)
+                .ok()
+                .filter(|archive| is_it(archive, digest));
+            if own.is_none() {
+                let copy = copy_of_archive(&*site.disk, &site.layout, name, digest).map(|(_, archive)| archive.packed);
+                let copy = copy.or_else(|| self.mended(name, digest));
+                self.set(name, Some(copy.ok_or(End::Beginning)?));
+            }
+            let archive = own.map_or_else(|| archive::open(&self.after, &path), Ok);
+            let archive = archive.map_err(|_| End::Beginning)?;
+            let (length, beginning) = begin_archive(&archive).map_err(|_| End::Beginning)?;
+            let digest = Hex::read(digest.as_bytes()).ok_or(End::Beginning)?;
+            Ok((Some((archive, digest)), length, beginning))
+        });
+        let hops = way.at(&site.layout.archives())?.hops;
+        for (number, hop) in hops.iter().enumerate() {
+            if let Some(sha256) = &hop.base.1 {
+                self.put_copy_of_base(sha256, number > 0);
+            }
+        }
+        Ok(())
+    }
+
+    /// A small file that lost a byte, brought back; `None` if that is not what happened to it.
+    fn mended(&self, name: &str, digest: &str) -> Option<Arc<dyn DiskFile>> {
+        let bytes = read_whole(&*self.site.disk, &self.site.layout.inside(name))
+            .ok()
+            .flatten()?;
+        let wanted = Hex::read(digest.as_bytes())?;
+        let mended = mend_bytes(&bytes, &wanted, &mut Budget::of(MENDING_BLOCKS))?;
+        Some(Arc::new(Bytes(mended)))
+    }
+
+    /// Does what was planned, one file after the other; what is replaced is kept already.
+    fn carry_out(&self) -> Result<()> {
+        let disk = &*self.site.disk;
+        for (name, file) in &self.steps {
+            let path = self.site.layout.inside(name);
+            match file {
+                Some(file) => drop(copy_range(disk, &**file, 0..file.length().at(&path)?, &path, None)?),
+                None => disk.remove(&path).at(&path)?,
             }
             if let Some(folder) = path.parent() {
-                site.disk.sync_dir(folder).at(folder)?;
+                disk.sync_dir(folder).at(folder)?;
             }
         }
         Ok(())

@@ -16,20 +16,22 @@ use crate::store::erasure::erase::erase;
 use crate::store::erasure::erase::{Erase, is_reserved};
 use crate::store::erasure::scan::walk;
 use crate::store::files::erasing::{Erasing, remove_draft};
-use crate::store::files::proofs::{IMMUTABLE, immutable_names, past_files_beside};
+use crate::store::files::proofs::past_files_beside;
 use crate::store::follow::LockPurpose;
 use crate::store::recovery::judge::verify;
 use crate::store::recovery::returning::{KnownErasure, Returning, add_forgotten, known_erasures};
 use crate::store::turns::{Alone, Turns};
+use crate::store::upkeep::backup::{BackingUp, next_name};
 use crate::store::upkeep::history_files::PastFiles;
 use crate::store::{Progress, SealTerms, Store};
 use chronolog::digest::Hex;
 use chronolog::disk::Access;
 use chronolog::error::{At, Error, Result};
-use chronolog::event::{Known, Op, stamp};
+use chronolog::event::{Known, Op};
+use chronolog::hint::read_hint;
 use chronolog::json::{self, Value};
 use chronolog::layout::{Layout, is_redacted_name, is_rows_file};
-use chronolog::log::files::{copy_bytes, copy_file, copy_names, is_folder, is_ours};
+use chronolog::log::files::ours_in;
 use chronolog::log::{Durability, Site};
 use chronolog::verify::{Report, Sink};
 use chronomemory_state::state::unspelled;
@@ -63,19 +65,17 @@ impl CleaningFolder {
     fn begin(site: &Arc<Site>, now: i64) -> Result<Self> {
         let backups = site.layout.backups();
         site.make_folder(&backups, site.layout.folder())?;
-        let taken = site.disk.list(&backups).at(&backups)?;
-        let stamp = stamp::spell_name(now);
-        let numbered = (2_u64..).map(|number| format!("{stamp}-{number}.tmp"));
-        let mut names = [format!("{stamp}.tmp")].into_iter().chain(numbered);
-        let name = names.find(|name| !taken.contains(name)).unwrap_or(stamp);
+        let taken = site.disk.list(&backups).at(&backups)?.into_iter();
+        let taken = taken.filter_map(|name| Some(name.strip_suffix(".tmp")?.to_owned()));
+        let name = next_name(taken, now);
         Erasing {
             base: None,
-            remove: vec![format!("backup/{name}")],
+            remove: vec![format!("backup/{name}.tmp")],
         }
         .write(site)?;
         let draft = Self {
             site: Arc::clone(site),
-            folder: backups.join(name),
+            folder: backups.join(format!("{name}.tmp")),
             is_named: true,
         };
         site.make_folder(&draft.folder, &backups)?;
@@ -87,31 +87,16 @@ impl CleaningFolder {
     }
 
     fn fill(&self, source: &Layout, end: u64, progress: Progress<'_>) -> Result<()> {
-        let (disk, here) = (&*self.site.disk, self.layout());
-        for name in IMMUTABLE {
-            let names = immutable_names(disk, source, name)?;
-            copy_names(
-                disk,
-                &source.inside(name),
-                &here.inside(name),
-                &self.folder,
-                names.into_iter(),
-            )?;
-        }
-        let rows = source.vectors();
-        if is_folder(disk, &rows) {
-            let mut names = disk.list(&rows).at(&rows)?;
-            names.retain(|name| is_rows_file(name) && is_ours(disk, &rows.join(name)));
-            copy_names(disk, &rows, &here.vectors(), &self.folder, names.into_iter())?;
-        }
-        for (from, to) in [(source.synced(), here.synced()), (source.snapshot(), here.snapshot())] {
-            if is_ours(disk, &from) {
-                copy_file(disk, &from, &to, None)?;
-            }
-        }
+        let disk = &self.site.disk;
         let log = disk.open(source.log(), Access::Read).at(source.log())?;
-        copy_bytes(disk, &*log, 0..end, here.log(), Some(progress))?;
-        disk.sync_dir(&self.folder).at(&self.folder)
+        let reached = read_hint(&**disk, source).at(&source.synced())?;
+        let rows = ours_in(&**disk, &source.vectors(), is_rows_file)?;
+        let rows = rows.into_iter().map(|name| (name, u64::MAX)).collect();
+        let target = self.folder.with_extension("");
+        let mut copy = BackingUp::of(disk, source, Some((log, end)), reached, rows, target);
+        // The folder goes with this value, and not with the copy.
+        copy.is_complete = true;
+        copy.write(progress)
     }
 
     /// Under the lock: says that nothing in it has to go.
@@ -196,12 +181,8 @@ pub(super) fn clean(
                 returning,
                 now,
             };
-            let mut copy = Store::open(
-                Arc::clone(&store.site.disk),
-                draft.layout(),
-                cleaning.options.clone(),
-                &mut |_, _| {},
-            )?;
+            let (disk, options) = (Arc::clone(&store.site.disk), cleaning.options.clone());
+            let mut copy = Store::open(disk, draft.layout(), options, &mut |_, _| {})?;
             let erased = cleaning.erase_in(&mut copy, progress).map_err(told);
             let closed = copy.close();
             let by = erased?.map_err(|why| refused(&why))?;
@@ -214,12 +195,8 @@ pub(super) fn clean(
                     draft: None,
                 });
             }
-            let report = verify(
-                &*store.site.disk,
-                &draft.layout(),
-                store.options.threads,
-                &mut |_, _| {},
-            )?;
+            let (disk, threads) = (&*store.site.disk, store.options.threads);
+            let report = verify(disk, &draft.layout(), threads, &mut |_, _| {})?;
             if let Some(damage) = report.damage.iter().chain(&report.returned).next() {
                 return Err(refused(&format!("what would be left of it does not verify: {damage}")));
             }
@@ -371,14 +348,8 @@ impl KeptHistory {
         let Some(open) = store.log.open() else {
             return Err(Error::busy("there is no log"));
         };
-        let live = (&*open.file, open.walk.end);
-        let (segments, start) = segments(
-            &*site.disk,
-            &site.layout,
-            &open.origin,
-            live,
-            pruned_until(&store.state),
-        )?;
+        let (live, pruned) = ((&*open.file, open.walk.end), pruned_until(&store.state));
+        let (segments, start) = segments(&*site.disk, &site.layout, &open.origin, live, pruned)?;
         let mut history = Self::default();
         let mut passing = Passing { show, left: Vec::new() };
         let threads = store.options.threads;
@@ -388,15 +359,9 @@ impl KeptHistory {
             let walk = walk(log, log.length().at(&path)?, threads, &mut passing).at(&path)?;
             segment.archive.rest();
             // What another tool wrote may look as if nothing were left of it.
-            let is_redacted = |seq: u64| {
-                walk.redacted
-                    .ranges
-                    .iter()
-                    .any(|&(from, to)| (from..=to).contains(&seq))
-            };
-            history
-                .erased
-                .extend(passing.left.drain(..).filter(|line| is_redacted(line.0)));
+            let ranges = &walk.redacted.ranges;
+            let is_redacted = |line: &LineId| ranges.iter().any(|&(from, to)| (from..=to).contains(&line.0));
+            history.erased.extend(passing.left.drain(..).filter(is_redacted));
             first.get_or_insert(segment.span.0);
         }
         walk(live.0, live.1, threads, &mut passing).at(site.log())?;

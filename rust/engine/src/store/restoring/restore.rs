@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::cleaning::{Cleaned, all_erasures, clean};
 use crate::store::files::known_copies::note_restored;
-use crate::store::files::proofs::{IMMUTABLE, VECTORS, copy_of_base, immutable_names};
+use crate::store::files::proofs::{copy_of_base, immutable_names};
 use crate::store::files::set_aside::QuarantineFolder;
 use crate::store::follow::{LockPurpose, has_remains};
 use crate::store::load::examine::source_of;
@@ -16,6 +16,7 @@ use crate::store::recovery::judge::verify;
 use crate::store::recovery::repair::{Repaired, repair_in_turn, repair_now};
 use crate::store::recovery::returning::Returning;
 use crate::store::turns::{Turns, sync, take_care};
+use crate::store::upkeep::backup::copy_past;
 use crate::store::upkeep::compact::write_snapshot;
 use crate::store::upkeep::compact_rows::make_way;
 use crate::store::upkeep::history_files::clear_out;
@@ -67,11 +68,8 @@ impl Restored {
         disk.sync_dir(folder).at(folder)?;
         let fetch = |path: &Path, name: &str, end: Option<u64>, progress: Option<Progress<'_>>| -> Result<Scratch> {
             let file = disk.open(path, Access::Read).at(path)?;
-            let end = match end {
-                Some(end) => end,
-                None => file.length().at(path)?,
-            };
             let scratch = Scratch::at(disk, archives.join(name));
+            let end = end.map_or_else(|| file.length(), Ok).at(path)?;
             copy_bytes(&**disk, &*file, 0..end, scratch.path(), progress)?;
             Ok(scratch)
         };
@@ -82,17 +80,12 @@ impl Restored {
             append_bytes(&**disk, &Bytes(behind), whole - end, log.path(), end)?;
         }
         disk.sync_dir(&archives).at(&archives)?;
-        for name in IMMUTABLE {
-            let from = source.inside(name);
-            let names = immutable_names(&**disk, source, name)?;
-            copy_names(&**disk, &from, &here.inside(name), folder, names.into_iter())?;
-        }
+        copy_past(&**disk, source, here)?;
         fetch_base(&**disk, here, source)?;
         let snapshot = source.snapshot();
-        let snapshot = if disk.status(&snapshot).is_ok() {
-            Some(fetch(&snapshot, RESTORED_SNAPSHOT, None, None)?)
-        } else {
-            None
+        let snapshot = match disk.status(&snapshot).is_ok() {
+            true => Some(fetch(&snapshot, RESTORED_SNAPSHOT, None, None)?),
+            false => None,
         };
         let file = disk.open(log.path(), Access::Read).at(log.path())?;
         let head = remembered::head_of(&*file, whole).at(log.path())?;
@@ -109,41 +102,51 @@ impl Restored {
         })
     }
 
-    /// Swaps the logs; gives the names of the files that are kept elsewhere now.
+    /// Gives the names of the files that are kept elsewhere now.
     fn install(self, store: &mut Store, now: i64) -> Result<Vec<String>> {
         store.with_lock_to(LockPurpose::Restore, now, |store| {
-            let mut kept = Vec::new();
-            if store.log.open().is_some() {
-                // The present log must not lose its only base to the snapshot that comes along.
-                store.anchor(now)?;
-                store.on_log(Log::settle_hint)?;
-                (kept, _) = QuarantineFolder::before_restore(&store.site, now)?;
-            }
-            // A foreign log without an anchor stands on its snapshot: that one must be there before the log is.
-            if let Some(snapshot) = self.snapshot {
-                snapshot.name(&store.site.layout.snapshot())?;
-            }
-            // The hint is about the replaced log; beside the new one it would report a lost end.
-            store.site.forget_hint()?;
-            store.log.head.announce(self.head)?;
-            self.log.name(store.site.layout.log())?;
-            if let Some(missed) = &self.missed {
-                // Only the hint beside the copy knows an end that the copy lost; a repair needs it.
-                keep_missed(&store.site, missed, now)?;
-                let (layout, disk) = (&store.site.layout, &*store.site.disk);
-                write_hint(disk, layout, missed)?.sync().at(&layout.synced())?;
-                disk.sync_dir(layout.folder()).at(layout.folder())?;
-            }
-            store.reload(&mut |_, _| {})?;
+            let (_, kept, _) = self.swap(store, now)?;
             store.on_log(Log::make_ready)?;
-            store.on_log(Log::sync)?;
             accept_head(store)?;
             Ok(kept)
         })
     }
+
+    /// Under the lock: puts the log in the place of the present one; gives the replaced state, the names of the files that are
+    /// kept elsewhere now, and where.
+    fn swap(self, store: &mut Store, now: i64) -> Result<(State, Vec<String>, String)> {
+        let mut kept = (Vec::new(), String::new());
+        if store.log.open().is_some() {
+            // The present log must not lose its only base to the snapshot that comes along.
+            store.anchor(now)?;
+            store.on_log(Log::settle_hint)?;
+            kept = QuarantineFolder::before_restore(&store.site, now)?;
+        }
+        // A foreign log without an anchor stands on its snapshot: that one must be there before the log is.
+        if let Some(snapshot) = self.snapshot {
+            snapshot.name(&store.site.layout.snapshot())?;
+        }
+        // The hint is about the replaced log; beside the new one it would report a lost end, or make a tail of whole lines.
+        store.site.forget_hint()?;
+        store.log.head.announce(self.head)?;
+        self.log.name(store.site.layout.log())?;
+        if let Some(missed) = &self.missed {
+            // Only the hint beside the copy knows an end that the copy lost; a repair needs it.
+            keep_missed(&store.site, missed, now)?;
+            let (layout, disk) = (&store.site.layout, &*store.site.disk);
+            write_hint(disk, layout, missed)?.sync().at(&layout.synced())?;
+            disk.sync_dir(layout.folder()).at(layout.folder())?;
+        }
+        let before = std::mem::take(&mut store.state);
+        if let Err(fault) = store.reload(&mut |_, _| {}) {
+            store.state = before;
+            return Err(fault);
+        }
+        Ok((before, kept.0, kept.1))
+    }
 }
 
-/// Under the lock, after an announced swap of logs: what was missed before stays missed, unless this log has it.
+/// Under the lock, after a swap of logs: what was missed before stays missed, unless this log has it.
 fn accept_head(store: &mut Store) -> Result<()> {
     store.on_log(Log::sync)?;
     store.log.tell_head();
@@ -158,24 +161,25 @@ pub fn restore(
     now: &dyn Fn() -> i64,
     progress: Progress<'_>,
 ) -> Result<()> {
-    let (disk, layout, options) = turns.turn(|store| {
+    let (site, options) = turns.turn(|store| {
         store.check_open()?;
-        Ok((
-            Arc::clone(&store.site.disk),
-            store.site.layout.clone(),
-            store.options.clone(),
-        ))
+        Ok((Arc::clone(&store.site), store.options.clone()))
     })?;
-    let report = verify(&*disk, source, options.threads, progress)?;
+    let (disk, layout) = (&site.disk, &site.layout);
+    let report = verify(&**disk, source, options.threads, progress)?;
     let end = match report.events {
         // A log is one line after a compaction. If that is damaged, all its records still lie in what stands beside it.
-        0 if has_past(&*disk, source)? => {
+        0 if has_past(&**disk, source)? => {
             if !wanted.damaged {
-                return Err(only_its_past(source));
+                return Err(refused(
+                    source.folder(),
+                    "no line of its log is a whole event, though what it stands on lies beside it",
+                    "Bring it back as it is with damaged=True, and then call repair().",
+                ));
             }
             disk.status(source.log()).at(source.log())?.length
         }
-        0 => return Err(nothing_in(&*disk, source)),
+        0 => return Err(nothing_in(&**disk, source)),
         _ => report.committed_end,
     };
     // A damaged row is a missing vector, here as there: whoever lost one should not lose the backup for it.
@@ -183,11 +187,10 @@ pub fn restore(
         if let Some(damage) = report.damage.iter().find(|damage| !damage.kind.is_of_row()) {
             return Err(Error::Corrupted(Box::new(damage.clone())));
         }
-        check_end(&*disk, source)?;
+        check_end(&**disk, source)?;
     }
-    for inner in IMMUTABLE.into_iter().chain([VECTORS]) {
+    for inner in [source.bases(), source.archives(), source.vectors()] {
         // A link in the place of a folder would be passed over, and what should lie there be missing.
-        let inner = source.inside(inner);
         disk.list(&inner).at(&inner)?;
     }
     let _care = take_care(turns, now())?;
@@ -202,7 +205,7 @@ pub fn restore(
         store.settle();
         all_erasures(store)
     })?;
-    let returning = Returning::find(&*disk, source, known, options.threads)?;
+    let returning = Returning::find(&**disk, source, known, options.threads)?;
     let cleaned = match wanted.bring_back || returning.is_nothing() {
         true => None,
         false => Some(clean(turns, (source, &report), &returning, now(), progress)?),
@@ -214,14 +217,13 @@ pub fn restore(
         }
         None => (source, (end, returning.returned(&report, &options, now())?)),
     };
-    fetch_rows(turns, &disk, &layout, from, now)?;
-    let restored = Restored::fetch(&disk, &layout, from, copied, progress)?;
+    fetch_rows(turns, &site, from, now)?;
+    let restored = Restored::fetch(disk, layout, from, copied, progress)?;
     sync(turns)?;
-    let kept: BTreeSet<String> = turns
+    let kept = turns
         .turn(|store| restored.install(store, now()))?
         .into_iter()
         .collect();
-    let site = turns.turn(|store| Ok(Arc::clone(&store.site)))?;
     note_restored(&site, source.folder(), &report, now())?;
     clear_out(turns, &kept, now())?;
     cleaned.map_or(Ok(()), Cleaned::end)?;
@@ -257,19 +259,19 @@ fn fetch_base(disk: &dyn Disk, here: &Layout, source: &Layout) -> Result<()> {
 
 /// Whether a copy has a log in which something stands, and a base or an archive that it may stand on.
 fn has_past(disk: &dyn Disk, source: &Layout) -> Result<bool> {
-    let mut has_any = false;
-    for folder in IMMUTABLE {
-        has_any |= !immutable_names(disk, source, folder)?.is_empty();
-    }
-    Ok(has_any && disk.status(source.log()).is_ok_and(|log| log.length > 0))
+    let (bases, archives) = (
+        immutable_names(disk, source, "base")?,
+        immutable_names(disk, source, "archive")?,
+    );
+    let is_there = !bases.is_empty() || !archives.is_empty();
+    Ok(is_there && disk.status(source.log()).is_ok_and(|log| log.length > 0))
 }
 
-/// What to do with a copy whose log has no whole line, and whose past is there.
-fn only_its_past(source: &Layout) -> Error {
+fn refused(path: &Path, reason: &str, instead: &str) -> Error {
     Error::Refused {
-        path: source.folder().display().to_string(),
-        reason: "no line of its log is a whole event, though what it stands on lies beside it".to_owned(),
-        instead: "Bring it back as it is with damaged=True, and then call repair().".to_owned(),
+        path: path.display().to_string(),
+        reason: reason.to_owned(),
+        instead: instead.to_owned(),
     }
 }
 
@@ -284,14 +286,12 @@ fn nothing_in(disk: &dyn Disk, source: &Layout) -> Error {
     } else {
         return Error::io(source.log(), io::Error::from_raw_os_error(NO_SUCH_FILE));
     };
-    Error::Refused {
-        path: source.folder().display().to_string(),
-        reason: reason.to_owned(),
-        instead:
-            "Leave it where it is: repair() looks there for what it can prove. restore() takes a backup, or another \
-                  folder of quarantine/ that has a log."
-                .to_owned(),
-    }
+    refused(
+        source.folder(),
+        reason,
+        "Leave it where it is: repair() looks there for what it can prove. restore() takes a backup, or another folder of \
+         quarantine/ that has a log.",
+    )
 }
 
 /// A chain does not tell that it went on. The hint beside a copy does: it says where the copied log ended.
@@ -318,18 +318,11 @@ fn check_end(disk: &dyn Disk, source: &Layout) -> Result<()> {
 }
 
 /// Copies the rows of a copy. Present rows with the same file name move away first, because both logs need theirs.
-fn fetch_rows(
-    turns: &impl Turns,
-    disk: &Arc<dyn Disk>,
-    here: &Layout,
-    source: &Layout,
-    now: &dyn Fn() -> i64,
-) -> Result<()> {
-    let (from, to) = (source.vectors(), here.vectors());
-    let there = if is_folder(&**disk, &from) {
-        disk.list(&from).at(&from)?
-    } else {
-        Vec::new()
+fn fetch_rows(turns: &impl Turns, site: &Site, source: &Layout, now: &dyn Fn() -> i64) -> Result<()> {
+    let (disk, from, to) = (&*site.disk, source.vectors(), site.layout.vectors());
+    let there = match is_folder(disk, &from) {
+        true => disk.list(&from).at(&from)?,
+        false => Vec::new(),
     };
     let is_cut = turns.turn(|store| {
         store.refresh()?;
@@ -349,14 +342,13 @@ fn fetch_rows(
             // Something else than a file: these rows are missing there, and will be here.
             continue;
         };
-        let length = status.length;
-        let named = present.iter().find(|(other, _)| *other == name);
-        if named.is_none_or(|(_, bytes)| *bytes != length) || !is_same(&**disk, &from.join(&name), &to.join(&name))? {
+        let is_named = present.iter().any(|named| *named == (name.clone(), status.length));
+        if !is_named || !is_same(disk, &from.join(&name), &to.join(&name))? {
             names.push(name);
         }
     }
     make_way(turns, now, &names)?;
-    copy_names(&**disk, &from, &to, here.folder(), names.into_iter())
+    copy_names(disk, &from, &to, site.layout.folder(), names.into_iter())
 }
 
 /// Puts a tail back where it was cut; gives the replaced state, and the folder that keeps the replaced log.
@@ -390,18 +382,13 @@ fn put_tail_back(store: &mut Store, name: &str, now: i64) -> Result<(State, Stri
         copy_bytes(&*store.site.disk, &*log, 0..offset, draft.path(), None)?;
         let joined = append_bytes(&*store.site.disk, &*tail, length, draft.path(), offset)?;
         let head = remembered::head_of(&*joined, offset + length).at(draft.path())?;
-        store.anchor(now)?;
-        store.on_log(Log::settle_hint)?;
-        let (_, kept) = QuarantineFolder::before_restore(&store.site, now)?;
-        // It speaks of the log that was there: beside the other one it would make a tail of these lines again.
-        store.site.forget_hint()?;
-        store.log.head.announce(head)?;
-        draft.name(store.site.layout.log())?;
-        let before = std::mem::take(&mut store.state);
-        if let Err(fault) = store.reload(&mut |_, _| {}) {
-            store.state = before;
-            return Err(fault);
-        }
+        let restored = Restored {
+            log: draft,
+            head,
+            missed: None,
+            snapshot: None,
+        };
+        let (before, _, kept) = restored.swap(store, now)?;
         accept_head(store)?;
         Ok((before, kept))
     })
@@ -425,13 +412,12 @@ pub fn bring_back(
     let is_file = disk.status(source).is_ok() && !is_folder(&*disk, source);
     match name.filter(|_| source.parent().is_some_and(is_here)) {
         Some(name) => restore_tail(turns, &name, now, progress).map(Some),
-        None if is_file => Err(Error::Refused {
-            path: source.display().to_string(),
-            reason: "it is a single file, and no tail in quarantine/ of this store".to_owned(),
-            instead: "restore() takes a folder with a log, which backup(), repair() or restore() made; a tail is taken back from \
-                      quarantine/ of the store that it was cut from."
-                .to_owned(),
-        }),
+        None if is_file => Err(refused(
+            source,
+            "it is a single file, and no tail in quarantine/ of this store",
+            "restore() takes a folder with a log, which backup(), repair() or restore() made; a tail is taken back from \
+             quarantine/ of the store that it was cut from.",
+        )),
         None => restore(turns, &source_of(&*disk, source), wanted, now, progress).map(|()| None),
     }
 }

@@ -19,51 +19,51 @@ use crate::store::turns::{StoreAccess, Turns, take_care};
 use crate::store::vectors::is_no_file;
 use crate::store::verifying::verify_opened;
 
-/// A copy that is being made while others go on.
+/// A copy of a store that is being made: it has a draft name until it is whole.
 pub struct BackingUp {
     disk: Arc<dyn Disk>,
     layout: Layout,
-    target: PathBuf,
-    draft: PathBuf,
+    pub(in crate::store) target: PathBuf,
+    pub(in crate::store) draft: PathBuf,
     /// The log, and how much of it is committed.
     log: Option<(Arc<dyn DiskFile>, u64)>,
-    /// Where the copied log ends, for the hint beside it.
-    reached: Option<Synced>,
+    /// Where the copied log ends, for the hint beside it; `None` if there is no log, or its end is not known.
+    pub(in crate::store) reached: Option<Synced>,
     snapshot: Option<Arc<dyn DiskFile>>,
     /// Files of rows, and how many bytes of them the log names.
     rows: Vec<(String, u64)>,
-    is_complete: bool,
+    /// The draft stays when this value goes.
+    pub(in crate::store) is_complete: bool,
 }
 
 impl BackingUp {
     /// Under the lock: fixes what is to be copied. The maintenance lock keeps these files in place until then.
     pub(in crate::store) fn start(site: &Site, log: &Log, rows: Vec<(String, u64)>, target: PathBuf) -> Self {
+        let committed = log.open().map(|log| (Arc::clone(&log.file), log.walk.end));
+        Self::of(&site.disk, &site.layout, committed, log.reached(), rows, target)
+    }
+
+    /// A copy of any folder with a store.
+    pub(in crate::store) fn of(
+        disk: &Arc<dyn Disk>,
+        layout: &Layout,
+        log: Option<(Arc<dyn DiskFile>, u64)>,
+        reached: Option<Synced>,
+        rows: Vec<(String, u64)>,
+        target: PathBuf,
+    ) -> Self {
         Self {
-            disk: Arc::clone(&site.disk),
-            layout: site.layout.clone(),
+            disk: Arc::clone(disk),
+            layout: layout.clone(),
             draft: with_suffix(&target, ".tmp"),
             target,
-            log: log.open().map(|log| (Arc::clone(&log.file), log.walk.end)),
-            reached: log.reached(),
+            log,
+            reached,
             // It is replaced, never changed: this handle keeps the one that belongs to the log of now.
-            snapshot: site.disk.open(&site.layout.snapshot(), Access::Read).ok(),
+            snapshot: disk.open(&layout.snapshot(), Access::Read).ok(),
             rows,
             is_complete: false,
         }
-    }
-
-    /// Where the copy lies until it has its name.
-    pub(in crate::store) fn draft(&self) -> &Path {
-        &self.draft
-    }
-
-    pub(in crate::store) fn target(&self) -> &Path {
-        &self.target
-    }
-
-    /// Where the copied log ends; `None` if there is none, or nobody knows.
-    pub(in crate::store) fn reached(&self) -> Option<Synced> {
-        self.reached
     }
 
     /// Copies everything, and gives the copy its name when all of it is durable; gives the folder.
@@ -75,26 +75,22 @@ impl BackingUp {
 
     /// Copies everything into the draft, durably.
     pub(in crate::store) fn write(&self, progress: Progress<'_>) -> Result<()> {
-        let (disk, draft) = (Arc::clone(&self.disk), self.draft.clone());
-        for folder in IMMUTABLE {
-            let from = self.layout.inside(folder);
-            let names = immutable_names(&*disk, &self.layout, folder)?;
-            copy_names(&*disk, &from, &draft.join(folder), &draft, names.into_iter())?;
-        }
-        self.copy_rows(&disk, &draft)?;
+        let (disk, draft) = (&*self.disk, &self.draft);
+        copy_past(disk, &self.layout, &Layout::of_folder(draft.clone()))?;
+        self.copy_rows(disk, draft)?;
         if let Some((log, end)) = &self.log {
-            copy_range(&*disk, &**log, 0..*end, &draft.join(LOG), Some(progress))?;
+            copy_range(disk, &**log, 0..*end, &draft.join(LOG), Some(progress))?;
         }
         if let Some(reached) = &self.reached {
             // Without it a log that was cut off would look like one whose end was never synced.
-            let hint = write_hint(&*disk, &Layout::of_folder(draft.clone()), reached)?;
-            hint.sync().at(&draft)?;
+            let hint = write_hint(disk, &Layout::of_folder(draft.clone()), reached)?;
+            hint.sync().at(draft)?;
         }
         if let Some(snapshot) = &self.snapshot {
-            let length = snapshot.length().at(&draft)?;
-            copy_range(&*disk, &**snapshot, 0..length, &draft.join(SNAPSHOT), None)?;
+            let length = snapshot.length().at(draft)?;
+            copy_range(disk, &**snapshot, 0..length, &draft.join(SNAPSHOT), None)?;
         }
-        disk.sync_dir(&draft).at(&draft)
+        disk.sync_dir(draft).at(draft)
     }
 
     /// Gives the copy its name, durably; gives the folder.
@@ -107,7 +103,7 @@ impl BackingUp {
     }
 
     /// Copies the rows that the log names. Of a damaged file that is too short there is less to copy.
-    fn copy_rows(&self, disk: &Arc<dyn Disk>, draft: &Path) -> Result<()> {
+    fn copy_rows(&self, disk: &dyn Disk, draft: &Path) -> Result<()> {
         let (from, to) = (self.layout.vectors(), draft.join(VECTORS));
         if self.rows.is_empty() {
             return Ok(());
@@ -122,7 +118,7 @@ impl BackingUp {
                 opened => opened.at(&path)?,
             };
             let there = rows.length().at(&path)?.min(*bytes);
-            copy_range(&**disk, &*rows, 0..there, &to.join(name), None)?;
+            copy_range(disk, &*rows, 0..there, &to.join(name), None)?;
         }
         disk.sync_dir(&to).at(&to)
     }
@@ -157,7 +153,12 @@ pub(in crate::store) fn copy_inside(
         let rows = store.vectors.named_rows(&store.state);
         let backups = store.site.layout.backups();
         store.site.make_folder(&backups, store.site.layout.folder())?;
-        let name = next_name(&*store.site.disk, &backups, store.last_copy.as_deref(), now)?;
+        let names = store.site.disk.list(&backups).at(&backups)?;
+        let made_last = store.last_copy.take().into_iter();
+        let name = next_name(
+            names.into_iter().filter(|name| is_backup_folder(name)).chain(made_last),
+            now,
+        );
         let target = backups.join(&name);
         store.last_copy = Some(name);
         Ok(BackingUp::start(&store.site, &store.log, rows, target))
@@ -165,16 +166,22 @@ pub(in crate::store) fn copy_inside(
     copy.run(progress)
 }
 
-/// A name behind those of all backups and of the one made last, whatever the clock says: pruning orders by name.
-fn next_name(disk: &dyn Disk, backups: &Path, made_last: Option<&str>, now: i64) -> Result<String> {
-    let names = disk.list(backups).at(backups)?;
-    let there = names.iter().map(String::as_str).filter(|name| is_backup_folder(name));
-    let last = there.chain(made_last).map(order_of);
+/// A name behind those of all copies, whatever the clock says: pruning orders by name.
+pub(in crate::store) fn next_name(copies: impl Iterator<Item = String>, now: i64) -> String {
     let stamp = stamp::spell_name(now);
-    Ok(match last.max() {
+    match copies.map(|name| order_of(&name)).max() {
         Some((last, number)) if last >= stamp => format!("{last}-{}", number.saturating_add(1)),
         _ => stamp,
-    })
+    }
+}
+
+/// Copies the bases and archives of a store.
+pub(in crate::store) fn copy_past(disk: &dyn Disk, from: &Layout, to: &Layout) -> Result<()> {
+    for folder in IMMUTABLE {
+        let names = immutable_names(disk, from, folder)?.into_iter();
+        copy_names(disk, &from.inside(folder), &to.inside(folder), to.folder(), names)?;
+    }
+    Ok(())
 }
 
 /// The moment in the name of a backup, and which of that moment it is.

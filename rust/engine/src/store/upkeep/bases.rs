@@ -11,9 +11,9 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, Builder};
 
-use super::history_files::{PastFiles, RetiredLog, remove};
+use super::history_files::{PastOfLog, RetiredLog, remove};
 use crate::store::Progress;
-use crate::store::files::proofs::names_in;
+use crate::store::files::proofs::immutable_names;
 use crate::store::turns::Turns;
 use chronolog::archive::{self, FRAME_BYTES, Packer, damage_in};
 use chronolog::digest::{Hasher, Hex};
@@ -24,22 +24,14 @@ use chronolog::layout::{NEW_ARCHIVE, NEW_BASE, archive_name, base_name, digest_i
 use chronolog::log::Site;
 use chronolog::log::files::{PacedFile, Scratch, is_ours, is_taken_by_others, open_base, with_suffix};
 use chronolog::ordered::in_order;
-use chronolog::origin::Origin;
 use chronomemory_state::snapshot::{BaseWriter, Header};
 use chronomemory_state::state::{BaseRows, Frozen, State};
 
 /// Packs the bases of the past that stay, and removes those that archives add up to. Damaged ones are left to `verify`.
 pub(super) fn thin_out(turns: &impl Turns, now: i64) -> Result<()> {
     let (site, threads) = turns.turn(|store| Ok((Arc::clone(&store.site), store.options.threads)))?;
-    let (logs, newest) = turns.turn(|store| {
-        let past = PastFiles::of(&store.site, &store.log, &store.state);
-        let newest = match store.log.open().map(|log| &log.origin) {
-            Some(Origin::Ours(sentinel)) => sentinel.base_sha256,
-            _ => None,
-        };
-        Ok((past.named_files()?.logs, newest))
-    })?;
-    let Some(newest) = newest else {
+    let PastOfLog { logs, base, .. } = PastOfLog::of(turns)?;
+    let Some(newest) = base else {
         return Ok(());
     };
     let most = site
@@ -76,10 +68,10 @@ struct PastBases {
 }
 
 impl PastBases {
-    fn of(site: Arc<Site>, mut logs: Vec<RetiredLog>, newest: Hex) -> Result<Self> {
-        logs.reverse();
+    fn of(site: Arc<Site>, logs: Vec<RetiredLog>, newest: Hex) -> Result<Self> {
         let mut there = Vec::new();
-        let names = names_in(&site, "base")?;
+        let (disk, layout) = (&*site.disk, &site.layout);
+        let names = immutable_names(disk, layout, "base")?;
         let digests: HashSet<&str> = names.iter().filter_map(|name| digest_in_base_name(name)).collect();
         for (number, log) in logs.iter().enumerate() {
             let is_there = |(sha256, _): &(Hex, bool)| *sha256 != newest && digests.contains(sha256.text());
@@ -87,7 +79,7 @@ impl PastBases {
                 continue;
             };
             // What cannot be read is for whoever verifies.
-            let Ok(Some((_, base))) = open_base(&*site.disk, &site.layout, &sha256) else {
+            let Ok(Some((_, base))) = open_base(disk, layout, &sha256) else {
                 continue;
             };
             if let Ok(bytes) = base.log.length() {
@@ -100,7 +92,7 @@ impl PastBases {
             }
         }
         Ok(Self {
-            archives: names_in(&site, "archive")?.into_iter().collect(),
+            archives: immutable_names(disk, layout, "archive")?.into_iter().collect(),
             site,
             logs,
             there,

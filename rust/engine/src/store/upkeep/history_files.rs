@@ -10,9 +10,9 @@ use std::sync::Arc;
 use super::backup::order_of;
 use super::bases::is_sound;
 use super::compact::check_undamaged;
-use crate::store::archives::way::pruned_until;
+use crate::store::archives::way::{End, Hop, PastLogs, begin_archive, pruned_until};
 use crate::store::files::erasing::remove_copy;
-use crate::store::files::proofs::{names_in, past_files_beside, shown};
+use crate::store::files::proofs::{immutable_names, past_files_beside, shown};
 use crate::store::follow::is_erasing;
 use crate::store::load::found::{head_of, header_of};
 use crate::store::turns::{StoreAccess, Turns, check_tail_at_the_end, sync, take_care};
@@ -27,9 +27,9 @@ use chronolog::json::Value;
 use chronolog::layout::{
     LOG, base_name, is_backup_folder, is_history_index, is_in_draft, last_seq_in_archive_name, packed_base_name,
 };
-use chronolog::log::files::{free_name, is_folder, is_ours, remove_if_there, with_suffix};
+use chronolog::log::files::{free_name, is_folder, is_ours, ours_in, remove_if_there, with_suffix};
 use chronolog::log::{Log, OpenLog, Site};
-use chronolog::origin::{Origin, Sentinel, WayBack, beginning_of};
+use chronolog::origin::{Origin, Sentinel, beginning_of};
 use chronomemory_state::state::{State, Timeline};
 
 /// The bases and archives of a log's past, as the log and its events tell of them. Nothing is changed.
@@ -102,106 +102,95 @@ impl<'a> PastFiles<'a> {
         if named.is_complete {
             let unnamed = past_files_beside(self.site, &named.files)?;
             found.extend(unnamed.iter().map(|name| self.site.layout.inside(name)));
-            found.extend(self.orphaned_indexes(&named.files)?);
+            let needed: BTreeSet<PathBuf> = named
+                .files
+                .iter()
+                .map(|name| self.site.layout.history_index(name))
+                .collect();
+            let indexes = self.site.layout.indexes();
+            let ours = ours_in(&*self.site.disk, &indexes, is_history_index)?.into_iter();
+            let spare = ours
+                .map(|name| indexes.join(name))
+                .filter(|path| !needed.contains(path));
+            found.extend(spare.filter(|path| is_ours(&*self.site.disk, path)));
         }
         Ok(found)
     }
 
-    fn orphaned_indexes(&self, named: &BTreeSet<String>) -> Result<Vec<PathBuf>> {
-        let needed: BTreeSet<PathBuf> = named.iter().map(|name| self.site.layout.history_index(name)).collect();
-        let indexes = self.site.layout.indexes();
-        if !is_folder(&*self.site.disk, &indexes) {
-            return Ok(Vec::new());
-        }
-        let names = self.site.disk.list(&indexes).at(&indexes)?;
-        let ours = names.iter().filter(|name| is_history_index(name));
-        Ok(ours
-            .map(|name| indexes.join(name))
-            .filter(|path| !needed.contains(path) && is_ours(&*self.site.disk, path))
-            .collect())
-    }
-
     /// All files that this log and its past name, as far as the past can be followed.
     pub(super) fn named_files(&self) -> Result<NamedFiles> {
-        let mut named = NamedFiles {
-            files: BTreeSet::new(),
-            logs: Vec::new(),
-            is_complete: false,
-        };
-        let mut origin = self.log.map(|log| log.origin.clone());
-        if origin == Some(Origin::Foreign) {
+        let mut named = NamedFiles::default();
+        let live = match self.log.map(|log| &log.origin) {
             // Its adopted base is named somewhere inside; finding it is not worth losing it.
-            return Ok(named);
-        }
-        if self.is_log_damaged {
-            // Who knows what the lines named that are damaged.
-            return Ok(named);
-        }
-        let there: HashSet<String> = names_in(self.site, "archive")?.into_iter().collect();
-        let is_there = |name: &str| name.strip_prefix("archive/").is_some_and(|file| there.contains(file));
-        let mut way = WayBack::default();
-        while let Some(Origin::Ours(sentinel)) = origin {
-            named.start(&sentinel);
-            if sentinel.archive.is_none() {
-                break;
+            Some(Origin::Foreign) => return Ok(named),
+            // Nobody knows what the damaged lines named.
+            _ if self.is_log_damaged => return Ok(named),
+            origin => Hop::live(origin.unwrap_or(&Origin::Nothing)),
+        };
+        let there = immutable_names(&*self.site.disk, &self.site.layout, "archive")?;
+        let there: HashSet<String> = there.into_iter().collect();
+        let (site, seen) = (self.site, &self.site.archives);
+        let way = PastLogs::find_with(&site.layout, live, &mut |name, _| {
+            let is_there = name.strip_prefix("archive/").is_some_and(|file| there.contains(file));
+            if let Some((length, beginning)) = seen.beginning(name).filter(|_| is_there) {
+                named.files.insert(name.to_owned());
+                return Ok((None, length, beginning));
             }
-            let Some((name, digest)) = sentinel.safe_archive() else {
-                return Ok(named);
-            };
-            let seen = self.site.archives.beginning(name).filter(|_| is_there(name));
-            let (length, earlier) = match seen {
-                Some(seen) => {
-                    named.files.insert(name.to_owned());
-                    seen
-                }
-                None => {
-                    let path = self.site.layout.inside(name);
-                    let Ok(archive) = archive::open(&*self.site.disk, &path) else {
-                        named.is_complete = sentinel.last_seq <= self.pruned_until && !self.site.disk.exists(&path);
-                        return Ok(named);
-                    };
-                    named.files.insert(name.to_owned());
-                    let beginning = archive
-                        .log
-                        .length()
-                        .and_then(|length| Ok((length, beginning_of(&*archive.log, length)?)));
-                    let (length, earlier) = match beginning {
-                        Ok(found) => found,
-                        Err(fault) if archive::damage_in(&fault).is_some() => return Ok(named),
-                        Err(fault) => return Err(fault).at(&path),
-                    };
-                    self.site.archives.note_beginning(name, length, &earlier);
-                    (length, earlier)
-                }
-            };
-            named.logs.push(RetiredLog {
-                name: name.to_owned(),
-                digest: digest.to_owned(),
-                bytes: length,
-                last_seq: sentinel.last_seq,
-                began: earlier.ts,
-                base: None,
-                starts_from_nothing: earlier.offset == 0 && earlier.origin == Origin::Nothing,
-            });
-            match &earlier.origin {
-                // Something else stands before the first event: who knows what that event was.
-                _ if earlier.offset > 0 => return Ok(named),
-                Origin::Foreign => return Ok(named),
-                Origin::Ours(before) if before.last_seq >= sentinel.last_seq => return Ok(named),
-                Origin::Ours(before) => origin = Some(Origin::Ours(way.back(&sentinel, before.clone()))),
-                Origin::Nothing => origin = None,
-            }
+            let path = site.layout.inside(name);
+            let archive = archive::open(&*site.disk, &path).map_err(|fault| End::Note(fault.to_string()))?;
+            named.files.insert(name.to_owned());
+            let (length, beginning) = begin_archive(&archive).map_err(|fault| match archive::damage_in(&fault) {
+                Some(reason) => End::Note(reason),
+                None => End::Fault(fault),
+            })?;
+            seen.note_beginning(name, length, &beginning);
+            Ok((None, length, beginning))
+        });
+        let mut hops = way.at(&site.layout.archives())?.hops;
+        // Something else stands before its first event, or it says nothing of what came before: the way ends there.
+        let odd = hops.iter().skip(1).position(|hop| hop.offset > 0 || hop.is_foreign);
+        hops.truncate(odd.map_or(hops.len(), |odd| odd + 2));
+        for base in hops.iter().filter_map(|hop| hop.sentinel.as_ref()?.base_sha256) {
+            named
+                .files
+                .extend([base_name(base.text()), packed_base_name(base.text())]);
         }
-        named.is_complete = true;
+        let last = hops.last().and_then(|hop| hop.sentinel.as_ref());
+        let is_pruned = |sentinel: &Sentinel| {
+            let name = sentinel
+                .safe_archive()
+                .filter(|_| sentinel.last_seq <= self.pruned_until);
+            name.is_some_and(|(name, _)| !site.disk.exists(&site.layout.inside(name)))
+        };
+        let is_end = last.is_none_or(|sentinel| sentinel.archive.is_none() || is_pruned(sentinel));
+        named.is_complete = odd.is_none() && is_end;
+        let mut after = None;
+        for hop in hops {
+            if let Some((digest, last_seq)) = after {
+                named.logs.push(RetiredLog {
+                    digest,
+                    last_seq,
+                    bytes: hop.length,
+                    began: hop.began,
+                    base: hop.base.1.map(|sha256| (sha256, hop.is_base_declared())),
+                    starts_from_nothing: hop.offset == 0 && hop.sentinel.is_none() && !hop.is_foreign,
+                    name: hop.name,
+                });
+            }
+            after = hop
+                .sentinel
+                .map(|sentinel| (sentinel.archive.unwrap_or_default().1, sentinel.last_seq));
+        }
         Ok(named)
     }
 }
 
+#[derive(Default)]
 pub(super) struct NamedFiles {
     files: BTreeSet<String>,
     /// The logs before it, the newest first.
     pub logs: Vec<RetiredLog>,
-    /// The past could be followed to its end: what is not among the files is named by nobody.
+    /// The past could be followed to its end: files that are not among these are unnamed.
     is_complete: bool,
 }
 
@@ -213,23 +202,9 @@ pub(super) struct RetiredLog {
     pub bytes: u64,
     pub last_seq: u64,
     pub began: i64,
-    /// The base that it starts from, and whether that is somebody's word: what came before need not add up to it.
+    /// The base that it starts from, and whether that counts as it is: what came before need not add up to it.
     pub base: Option<(Hex, bool)>,
     pub starts_from_nothing: bool,
-}
-
-impl NamedFiles {
-    /// Takes the base of a log, packed or not.
-    fn start(&mut self, sentinel: &Sentinel) {
-        let Some(sha256) = sentinel.base_sha256 else {
-            return;
-        };
-        self.files.insert(base_name(sha256.text()));
-        self.files.insert(packed_base_name(sha256.text()));
-        if let Some(log) = self.logs.last_mut() {
-            log.base = Some((sha256, sentinel.is_base_declared()));
-        }
-    }
 }
 
 /// Removes what was retired and what is derived, and quarantines other unnamed files, each under its own lock.
@@ -305,18 +280,30 @@ pub(super) fn remove(turns: &impl Turns, name: &str, now: i64) -> Result<()> {
     })
 }
 
-/// The logs of the past, the oldest first, and the moment at which the live one began.
-pub(super) fn past_logs(turns: &impl Turns) -> Result<(Vec<RetiredLog>, i64)> {
-    turns.turn(|store| {
-        let past = PastFiles::of(&store.site, &store.log, &store.state);
-        let mut logs = past.named_files()?.logs;
-        logs.reverse();
-        let began = match store.log.open() {
-            Some(log) => beginning_of(&*log.file, log.walk.end).at(store.site.log())?.ts,
-            None => i64::MIN,
-        };
-        Ok((logs, began))
-    })
+/// The logs of the past, the oldest first, and the base and the first moment of the live one.
+pub(super) struct PastOfLog {
+    pub logs: Vec<RetiredLog>,
+    pub base: Option<Hex>,
+    began: i64,
+}
+
+impl PastOfLog {
+    pub fn of(turns: &impl Turns) -> Result<Self> {
+        turns.turn(|store| {
+            let mut logs = PastFiles::of(&store.site, &store.log, &store.state).named_files()?.logs;
+            logs.reverse();
+            let Some(log) = store.log.open() else {
+                let (base, began) = (None, i64::MIN);
+                return Ok(Self { logs, base, began });
+            };
+            let base = match &log.origin {
+                Origin::Ours(sentinel) => sentinel.base_sha256,
+                _ => None,
+            };
+            let began = beginning_of(&*log.file, log.walk.end).at(store.site.log())?.ts;
+            Ok(Self { logs, base, began })
+        })
+    }
 }
 
 /// Removes the archives that events say are pruned, the oldest first, each with the base that it started from.
@@ -325,7 +312,7 @@ pub(super) fn end_pruning(turns: &impl Turns, now: i64) -> Result<()> {
     if until == 0 {
         return Ok(());
     }
-    let (logs, _) = past_logs(turns)?;
+    let logs = PastOfLog::of(turns)?.logs;
     let going = logs.iter().take_while(|log| log.last_seq <= until).count();
     let is_kept = |base: &str| {
         let kept = logs.iter().skip(going).filter_map(|log| log.base);
@@ -410,27 +397,17 @@ fn prune_archives(
     now: &dyn Fn() -> i64,
     pruned: &mut Pruned,
 ) -> Result<()> {
-    let (logs, began) = past_logs(turns)?;
+    let PastOfLog { logs, base, began } = PastOfLog::of(turns)?;
     let site = turns.turn(|store| Ok(Arc::clone(&store.site)))?;
     // A log ended when the one behind it began.
     let ends = logs.iter().skip(1).map(|log| log.began).chain([began]);
     let old = ends.take_while(|end| *end <= before).count();
     let mut going = old;
-    while going > 0 {
-        let base = match logs.get(going) {
-            Some(first) => first.base.map(|(sha256, _)| sha256),
-            None => turns.turn(|store| {
-                Ok(match store.log.open().map(|log| &log.origin) {
-                    Some(Origin::Ours(sentinel)) => sentinel.base_sha256,
-                    _ => None,
-                })
-            })?,
-        };
-        if let Some(sha256) = base
-            && is_sound(&site, &sha256)?
-        {
-            break;
-        }
+    let base_of = |log: usize| match logs.get(log) {
+        Some(log) => log.base.map(|(sha256, _)| sha256),
+        None => base,
+    };
+    while going > 0 && !base_of(going).map_or(Ok(false), |sha256| is_sound(&site, &sha256))? {
         going -= 1;
     }
     pruned.held = (old - going) as u64;
