@@ -28,7 +28,6 @@ mod a_slow_writer_brings_nothing_back;
 mod a_verdict_is_of_one_moment;
 mod a_waiting_writer_gets_its_turn;
 mod an_act_is_of_several_records;
-mod an_erased_record_was_never_there;
 mod an_erasure_is_whole_or_none;
 mod an_erasure_looks_everywhere;
 mod an_index_is_sealed_beside_searches;

@@ -5,7 +5,6 @@
 
 mod position;
 
-use std::collections::HashSet;
 use std::io;
 use std::ops::Range;
 
@@ -496,8 +495,6 @@ pub struct RedactedLines {
     step: Option<i128>,
     /// That is not the same for all of those: other tools' seqs may jump.
     is_jumping: bool,
-    /// Where lines stand that count as erased, although they are not yet.
-    pub going: HashSet<u64>,
 }
 
 impl RedactedLines {
@@ -505,7 +502,7 @@ impl RedactedLines {
     #[inline]
     pub fn pass(&mut self, place: LinePlace, seq: u64, index: u64, is_redacted: bool) {
         let step = i128::from(seq) - i128::from(index);
-        if !is_redacted && (self.going.is_empty() || !self.going.contains(&place.offset)) {
+        if !is_redacted {
             self.is_jumping |= self.step.is_some_and(|before| before != step);
             self.step = Some(step);
             return;

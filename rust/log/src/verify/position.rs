@@ -24,8 +24,7 @@ impl Walk {
             && !self.unterminated
             && self.blank_lines.is_empty()
             && self.unknown_fields.is_none()
-            && self.redacted.count == 0
-            && self.redacted.going.is_empty();
+            && self.redacted.count == 0;
         let (head, first) = (mark.head?, mark.first?);
         if !is_clean || mark.end != self.end {
             return None;

@@ -3,13 +3,10 @@
 //! A state cannot stop in the middle of an event. So all memory that some events need is asked for before the first of them is taken
 //! in, or written.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use memchr::memmem;
-use roaring::RoaringBitmap;
 
-use super::changes::Changes;
 use super::records::State;
 use super::scopes::SHARED;
 use super::slots::{At, Slot};
@@ -273,14 +270,9 @@ impl State {
 
     /// The log starts anew: the records stay, their events are in the archive now.
     pub fn forget_events(&mut self) {
-        self.set_outlived();
+        self.is_outlived |= self.slots.len() > 0;
         self.timeline = Timeline::default();
         self.slots.forget_events();
-    }
-
-    /// Notes that the records were not all read from the log that goes on and its base.
-    pub fn set_outlived(&mut self) {
-        self.is_outlived |= self.slots.len() > 0;
     }
 
     /// The slots of these ids, which stand as between quotes in canonical JSON, ascending; also of those that never were a record.
@@ -297,31 +289,6 @@ impl State {
             Carried::Malformed => false,
         });
         meant.flat_map(|(_, slots)| slots).collect()
-    }
-
-    /// Takes out the records in some slots, which ascend, and all events, as if the base that an erasure wrote had been loaded: the other
-    /// records keep their places and moments. It is another life of the state, so whatever was derived from the one before is made anew.
-    pub fn erase(&mut self, slots: &[u32]) {
-        let mut scopes: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
-        for &number in slots {
-            let held = self.slots.view(number);
-            if held.class != NO_CLASS {
-                self.catalog.remove(held.class, number);
-                scopes.entry(self.scope_of(&held)).or_default().push(number);
-            }
-            self.slots.erase(number);
-        }
-        for (scope, gone) in scopes {
-            let last_of = |slots: &RoaringBitmap, told: bool| {
-                let is_it = |slot: &u32| self.catalog.class_of(self.slots.class(*slot)).is_told() == told;
-                let spoken = slots.iter().filter(is_it).map(|slot| self.slots.get(slot).updated);
-                spoken.max_by_key(Stamp::seq).unwrap_or(Stamp::UNKNOWN)
-            };
-            self.scopes.erase(scope, &gone, last_of);
-        }
-        self.forget_events();
-        self.scopes.forget_changes();
-        self.changes = Changes::default();
     }
 }
 

@@ -275,34 +275,6 @@ impl Directory {
         self.members[scope as usize].slots.remove(slot);
     }
 
-    /// Notes that slots, ascending, are gone from a scope for good, and which event was the last to speak of one that is left, and is
-    /// told to those who see it or not. Of a scope without any nothing is left, not even its name.
-    pub(super) fn erase(&mut self, scope: u32, gone: &[u32], last_of: impl Fn(&RoaringBitmap, bool) -> Stamp) {
-        let is_expired = self.is_expired(scope);
-        let members = &mut self.members[scope as usize];
-        gone.iter().for_each(|slot| _ = members.slots.remove(*slot));
-        members.spoken = last_of(&members.slots, true);
-        if scope == SHARED {
-            self.unscoped = last_of(&members.slots, false);
-        }
-        self.expired -= if is_expired { gone.len() } else { 0 };
-        let living = self.living(scope);
-        let has_any = |scope: u32| !self.slots(scope).is_empty();
-        if living as usize >= GIVEN && !has_any(living) && !self.twins.get(&living).is_some_and(|&twin| has_any(twin)) {
-            self.numbers.remove(&self.members[living as usize].scope);
-            self.last = Default::default();
-            for number in [Some(living), self.twins.remove(&living)].into_iter().flatten() {
-                self.members[number as usize].scope = Carried::Malformed;
-            }
-        }
-    }
-
-    /// Forgets which changes there were: they are counted anew.
-    pub(super) fn forget_changes(&mut self) {
-        self.changed = 0;
-        self.members.iter_mut().for_each(|members| members.changed = 0);
-    }
-
     /// Notes that a change, of this number, is of a record that belongs to it.
     #[inline]
     pub(super) fn touch(&mut self, scope: u32, change: usize) {

@@ -406,21 +406,6 @@ impl SlotTable {
         }
     }
 
-    /// Takes the record out of a slot. Its bytes are overwritten unless a copy of the slots still reads them.
-    pub(super) fn erase(&mut self, number: u32) {
-        self.forget_id(number);
-        let slot = self.get_mut(number);
-        let expires = std::mem::replace(&mut slot.expires, NEVER);
-        slot.class = NO_CLASS;
-        if let At::Memory(bytes) = &mut slot.at {
-            match Arc::get_mut(bytes) {
-                Some(bytes) => bytes.fill(0),
-                None => *bytes = vec![0; bytes.len()].into(),
-            }
-        }
-        self.due.remove(&(expires, number));
-    }
-
     /// The log starts anew: no event of it is about any slot.
     pub(super) fn forget_events(&mut self) {
         if let Some(sealed) = &mut self.sealed {

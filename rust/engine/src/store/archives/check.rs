@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 use std::io;
 
 use super::archive_index::{Mentions, is_forged};
-use super::replay::{Observed, Replay, ReplayObserver};
+use super::replay::Replay;
 use super::way::{End, Hop, PastLogs, begin_archive, fault_of};
 use crate::store::files::proofs::listed;
 use crate::store::vectors::is_of_this_file;
@@ -47,13 +47,12 @@ impl Past {
         beginning: &Beginning,
         erasures: Option<Vec<ErasureSeen>>,
         threads: usize,
-        observer: Option<&dyn ReplayObserver>,
     ) -> io::Result<Self> {
         let mut live = Hop::new(LOG, 0, beginning);
         live.erasures = erasures;
         let mut way = PastLogs::find(disk, layout, live)?;
         let mut past = Self::default();
-        if !read_retired(disk, layout, &mut way.hops, threads, observer)? {
+        if !read_retired(disk, layout, &mut way.hops, threads)? {
             let note = "bases not compared with the history before them: not enough memory";
             past.notes.push(note.to_owned());
         }
@@ -360,13 +359,7 @@ pub(in crate::store) fn returned_at(disk: &dyn Disk, layout: &Layout, origin: &O
 
 /// Reads the archives, the oldest first, and compares what each adds up to with the next base; false if there was not enough
 /// memory for all of that.
-fn read_retired(
-    disk: &dyn Disk,
-    layout: &Layout,
-    hops: &mut [Hop],
-    threads: usize,
-    observer: Option<&dyn ReplayObserver>,
-) -> io::Result<bool> {
+fn read_retired(disk: &dyn Disk, layout: &Layout, hops: &mut [Hop], threads: usize) -> io::Result<bool> {
     ask_for_trails(hops);
     let mut replay = Replay::default();
     let wanted = wanted_sums(disk, layout, hops);
@@ -385,7 +378,7 @@ fn read_retired(
         let index = hop.archive.as_ref().map(|_| layout.history_index(&hop.name));
         let index = index.filter(|path| disk.exists(path));
         replay.mentions = index.as_ref().map(|_| Mentions::default());
-        read_shown(hop, &head.unwrap_or_default(), threads, &mut replay, observer).naming(&layout.inside(&hop.name))?;
+        read_log(hop, &head.unwrap_or_default(), threads, &mut replay).naming(&layout.inside(&hop.name))?;
         if hop.wrong.is_some() {
             replay.state = None;
             replay.leave_segment();
@@ -405,11 +398,6 @@ fn read_retired(
         }
         replay.leave_segment();
         match held_against(disk, layout, &hops[number - 1], &mut replay) {
-            Sum::Same(sha256) => {
-                if let (Some(observer), Some(state)) = (observer, &replay.state) {
-                    observer.base(&sha256, state);
-                }
-            }
             Sum::Untold => {}
             Sum::Other => {
                 hops[number - 1].differs = true;
@@ -423,8 +411,7 @@ fn read_retired(
 
 /// How what a retired log adds up to compares with the base behind it.
 enum Sum {
-    /// The base has this digest and the same records.
-    Same(Hex),
+    /// They are the same, or nothing shows that they differ.
     Untold,
     Other,
     /// The base counts as it is.
@@ -495,25 +482,6 @@ fn begin(disk: &dyn Disk, layout: &Layout, hop: &Hop, replay: &mut Replay) {
     }
 }
 
-/// Reads a retired log while somebody looks on, perhaps.
-fn read_shown(
-    hop: &mut Hop,
-    head: &str,
-    threads: usize,
-    replay: &mut Replay,
-    observer: Option<&dyn ReplayObserver>,
-) -> io::Result<()> {
-    let Some(observer) = observer else {
-        return read_log(hop, head, threads, replay);
-    };
-    observer.begin_retired();
-    read_log(hop, head, threads, &mut Observed(replay, observer))?;
-    if let Some((_, digest)) = hop.archive.as_ref().filter(|_| hop.wrong.is_none()) {
-        observer.end_retired(digest, hop.redacted.is_even());
-    }
-    Ok(())
-}
-
 fn read_log(hop: &mut Hop, head: &str, threads: usize, sink: &mut dyn Sink) -> io::Result<()> {
     let Some((archive, _)) = &hop.archive else {
         return Ok(());
@@ -569,7 +537,6 @@ fn held_against(disk: &dyn Disk, layout: &Layout, hop: &Hop, replay: &mut Replay
     let base = open_base(disk, layout, &sha256).ok().flatten();
     match base.and_then(|(_, base)| replay.is_like(&*base.log, &sha256)) {
         Some(false) => Sum::Other,
-        Some(true) => Sum::Same(sha256),
-        None => Sum::Untold,
+        Some(true) | None => Sum::Untold,
     }
 }

@@ -72,7 +72,7 @@ impl Verified {
         progress: Progress<'_>,
     ) -> Result<Self> {
         Ok(Self {
-            report: verify_at(disk, layout, threads, host.now(), None, progress)?,
+            report: verify_at(disk, layout, threads, host.now(), false, progress)?,
             standing: match head_file {
                 Some(note) => standing_of(disk, layout, note)?,
                 None => HeadStanding::Unseen,

@@ -9,9 +9,9 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use chronolog::error::{Error, Result};
+use chronolog::event::Op;
 use chronolog::event::faces::ties_of;
 use chronolog::event::tie::{Bond, SaidRecord, Tie};
-use chronolog::event::{Known, Op};
 use chronolog::json::{self, Value};
 use chronolog::scope::{Carried, Scope, Viewer, carried};
 use chronomemory_state::state::{Row, State, spelled, unspelled};
@@ -128,32 +128,9 @@ impl Chosen {
         !gone.is_empty()
     }
 
-    /// Adds records that go and were seen elsewhere.
-    pub fn saw(&mut self, seen: BTreeSet<Vec<u8>>) {
-        self.seen.extend(seen);
-    }
-
-    /// Whether a record, as it was said some time, says more of what goes than is known.
-    pub fn is_news(&self, said: &SaidRecord<'_>) -> bool {
-        match self.doomed.has(said.id) {
-            true => {
-                let is_unasked = !self.asked.contains(said.id) && self.is_meant(said.record);
-                is_unasked
-                    || self
-                        .wholes_of(said)
-                        .iter()
-                        .any(|(whole, tie)| !self.has_part(whole, tie))
-                    || self.twins_of(said).iter().any(|twin| !self.twins.contains(twin))
-            }
-            false => self.would_take(said),
-        }
-    }
-
-    /// Whether a later event changes the choice. Lines of requested records and groups of rows go without a new choice.
-    pub fn is_upset_by(&self, known: &Known<'_>) -> bool {
-        let is_told = says_a_record(known.op) && self.is_news(&SaidRecord::of(known.id, known.record, known.fields));
-        let goes_anyway = || self.asked.contains(known.id) || group_space(known.id).is_some();
-        is_told || (self.doomed.takes(known) && !goes_anyway())
+    /// Whether a line of this id goes whatever else it says: the record was requested, or it names rows.
+    pub fn is_requested_or_group(&self, id: &[u8]) -> bool {
+        self.asked.contains(id) || group_space(id).is_some()
     }
 
     /// Looks at a record as it was said some time; whether anything came to what goes.

@@ -23,15 +23,6 @@ use chronomemory_state::snapshot::{self, Moments, RecordSink};
 use super::chosen::{Chosen, says_a_record};
 use crate::store::files::known_copies::{KnownCopies, look_into};
 
-/// How a copy is treated that cannot be read to its end and in whose readable part nothing is to be erased.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::store) enum UnreadableCopy {
-    /// It may hold it.
-    Counts,
-    /// It is not known to hold it.
-    Passes,
-}
-
 struct CopySearch<'a> {
     chosen: &'a Chosen,
     is_there: bool,
@@ -65,7 +56,8 @@ pub(in crate::store) struct CopyCheck<'a> {
     pub spaces: Option<&'a BTreeSet<String>>,
     /// No history is kept: pieces of it are no better, since the hashes in them go on from those that were.
     pub drops_history: bool,
-    pub doubt: UnreadableCopy,
+    /// A copy that cannot be read to its end counts as free of it if its readable part is.
+    pub passes_unread: bool,
 }
 
 impl<'a> CopyCheck<'a> {
@@ -77,7 +69,7 @@ impl<'a> CopyCheck<'a> {
             chosen,
             spaces: None,
             drops_history: false,
-            doubt: UnreadableCopy::Counts,
+            passes_unread: false,
         }
     }
 
@@ -88,14 +80,9 @@ impl<'a> CopyCheck<'a> {
         }
     }
 
-    /// Whether an unreadable rest does not count as holding anything.
-    fn passes_unread(&self) -> bool {
-        self.doubt == UnreadableCopy::Passes
-    }
-
     /// Whether a file of rows may hold some of them: nothing in it tells whose they are.
     fn may_be_in_rows(&self, name: &str) -> bool {
-        if self.passes_unread() {
+        if self.passes_unread {
             return false;
         }
         let space = name.strip_suffix(ROWS_SUFFIX).and_then(|name| name.rsplit_once('.'));
@@ -125,7 +112,7 @@ impl<'a> CopyCheck<'a> {
             // What was set aside need not have the log that tells whose its rows are.
             true => {
                 let rows = ours_in(disk, &Layout::of_folder(path.clone()).vectors(), is_rows_file)?;
-                (self.passes_unread() || !has_drafts(self.site, &path)?)
+                (self.passes_unread || !has_drafts(self.site, &path)?)
                     && !rows.iter().any(|name| self.may_be_in_rows(name))
                     && self.is_copy_clean(&path)?
             }
@@ -191,7 +178,7 @@ impl<'a> CopyCheck<'a> {
     fn is_state_clean(&self, path: &Path) -> bool {
         let mut search = self.search();
         let read = archive::open(&*self.site.disk, path).and_then(|base| snapshot::read(&*base.log, &mut search));
-        (self.passes_unread() || read.is_ok_and(|contents| contents.header.is_ok())) && !search.is_there
+        (self.passes_unread || read.is_ok_and(|contents| contents.header.is_ok())) && !search.is_there
     }
 
     /// Whether a log, packed or not, can be read to its end and has no line that goes.
@@ -202,7 +189,7 @@ impl<'a> CopyCheck<'a> {
             false => self.site.disk.open(path, Access::Read),
         };
         let Ok(log) = log else {
-            return self.passes_unread();
+            return self.passes_unread;
         };
         let (mut search, mut walk) = (self.search(), Walk::new(None));
         let read = log
@@ -211,7 +198,7 @@ impl<'a> CopyCheck<'a> {
         // A tail begins somewhere in a log: what it was linked to is not in it.
         let is_start = |damage: &Damage| damage.kind == DamageKind::Unlinked && damage.line == 1;
         let is_whole = read.is_ok_and(|tail| tail.is_none()) && walk.follower.damage.iter().all(is_start);
-        (is_whole || self.passes_unread()) && !search.is_there
+        (is_whole || self.passes_unread) && !search.is_there
     }
 }
 

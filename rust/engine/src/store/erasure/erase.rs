@@ -4,20 +4,20 @@
 //! begins again; after three attempts it holds the writer lock from the start, and writers wait.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use super::chosen::Chosen;
-use super::copies::{CopyCheck, SearchedQuarantine, UnreadableCopy};
+use super::copies::{CopyCheck, SearchedQuarantine};
 use super::filter::{EraseFilter, Restated, RowRemoval, event_record, rewrite_kept};
-use super::scan::{Asking, ErasePlan, EraseScan, Surveyed};
+use super::scan::ErasePlan;
 use crate::options::Options;
 use crate::store::Store;
 use crate::store::archives::archive_index::ArchiveCache;
 use crate::store::files::erasing::Erasing;
 use crate::store::files::known_copies::KnownCopies;
-use crate::store::follow::{finish_erasing, take_in_lines};
+use crate::store::follow::finish_erasing;
 use crate::store::load::tails::check_no_tail_is_left;
 use crate::store::recovery::judge::{verify, verify_at};
 use crate::store::search::page::page;
@@ -38,13 +38,11 @@ use chronolog::json;
 use chronolog::json::{RecordSpans, Value};
 use chronolog::layout::{ERASED_SUFFIX, Layout};
 use chronolog::log::{Log, Progress, Site};
-use chronolog::origin::ALONE;
 use chronolog::remembered::HeadStanding;
 use chronolog::scope::Viewer;
-use chronolog::verify::Walk;
 use chronolog::wal::writer::EventBody;
 use chronomemory_state::condition::Condition;
-use chronomemory_state::state::{Listing, Query, State, Watermark, unspelled};
+use chronomemory_state::state::{Listing, Query, State, unspelled};
 use memchr::memmem;
 
 /// How often an erasure begins anew, because what others wrote changed what goes, before they have to wait.
@@ -69,20 +67,14 @@ fn check_erasable(site: &Site, log: &mut Log) -> Result<()> {
     check_no_tail_is_left(site, log)
 }
 
+/// An erasure before its commit.
 struct Preparing<'a> {
-    site: &'a Arc<Site>,
+    site: &'a Site,
     options: &'a Options,
-    /// What is asked for, as it was meant when it was chosen.
-    order: &'a Erase,
     rewrite: Rewrite<EraseFilter<'a>>,
-    backups: Vec<String>,
     aside: SearchedQuarantine,
-    unread: Vec<String>,
-    /// The kept records that refer to erased ones, when the log ended at `mentioned_at`.
-    mentions: BTreeSet<String>,
+    /// The log ended here when the records were found that refer to erased ones.
     mentioned_at: u64,
-    /// The files of the past that go if no history is kept.
-    dropped: Vec<String>,
     spaces: Vec<Moving>,
 }
 
@@ -90,74 +82,63 @@ impl<'a> Preparing<'a> {
     /// Rewrites the files of the past, or only counts them; no log names the new ones yet.
     fn start(
         access: &StoreAccess<'_, impl Turns>,
-        (site, options): (&'a Arc<Site>, &'a Options),
-        order: &'a Erase,
-        what: Surveyed,
+        (site, options): (&'a Site, &'a Options),
+        plan: ErasePlan,
         progress: Progress<'_>,
     ) -> Result<Self> {
-        let threads = options.threads;
-        let filter = EraseFilter::of_past((site, options), order, what, progress)?;
-        let what = &filter.what;
-        let check = what.copy_check((site, threads), order);
+        let mut filter = EraseFilter::of_past((site, options), plan, progress)?;
+        let check = filter.plan.copy_check(site, options.threads);
         let mut backups = check.backups()?;
         let mut aside = SearchedQuarantine::default();
         aside.look(&check)?;
-        let mut unread = Vec::new();
-        if filter.lines == 0 && filter.files == 0 && !(backups.is_empty() && aside.holding.is_empty()) {
+        if filter.erased.lines == 0 && filter.files == 0 && !(backups.is_empty() && aside.holding.is_empty()) {
             // The log holds none of it, so only a copy that is known to hold it is a reason to erase.
             let held = CopyCheck {
                 drops_history: false,
-                doubt: UnreadableCopy::Passes,
+                passes_unread: true,
                 ..check
             };
             let mut asked = SearchedQuarantine::default();
             asked.look(&held)?;
             if asked.holding.is_empty() && held.backups()?.is_empty() {
-                unread.append(&mut backups);
-                unread.append(&mut aside.holding);
+                filter.erased.unread = backups.drain(..).chain(aside.holding.drain(..)).collect();
             }
         }
-        let mentions = access.look(|store| Ok(what.chosen.mentions(&store.state)))?;
-        let (log, until, dropped) = (Arc::clone(&what.log), what.until, what.past_files(site));
+        filter.erased.backups = backups;
+        let mentions = access.look(|store| Ok(filter.plan.chosen.mentions(&store.state)))?;
+        filter.erased.mentions = mentions.into_iter().collect();
+        let ErasePlan { log, until, order, .. } = &filter.plan;
+        let (log, until, keeps_history) = (Arc::clone(log), *until, !order.drop_history);
         Ok(Self {
             site,
             options,
-            order,
-            backups,
             aside,
-            unread,
-            mentions,
             mentioned_at: until.end,
-            dropped,
-            rewrite: Rewrite::new(filter, log, until, !order.drop_history, options.beside_from()),
+            rewrite: Rewrite::new(filter, log, until, keeps_history, options.beside_from()),
             spaces: Vec::new(),
         })
     }
 
     fn is_needed(&self) -> bool {
-        let past = &self.rewrite.filter;
-        let is_said = past.lines > 0 || past.files > 0;
-        is_said || !self.backups.is_empty() || !self.aside.holding.is_empty()
+        let EraseFilter { erased, files, .. } = &self.rewrite.filter;
+        erased.lines > 0 || *files > 0 || !erased.backups.is_empty() || !self.aside.holding.is_empty()
     }
 
+    /// What is erased; from here on nothing is added.
     fn report(&mut self) -> Erased {
-        let past = &mut self.rewrite.filter;
-        let (ids, belonging) = past.what.chosen.found_ids();
+        let EraseFilter {
+            plan, erased, files, ..
+        } = &mut self.rewrite.filter;
+        let (ids, belonging) = plan.chosen.found_ids();
         Erased {
             ids,
             belonging,
-            mentions: self.mentions.iter().cloned().collect(),
-            lines: past.lines,
-            unsalted: past.unsalted,
-            by_log: std::mem::take(&mut past.by_log),
-            replaced: match self.order.drop_history {
-                true if past.lines > 0 => self.dropped.len() as u64,
-                _ => past.files,
+            replaced: match plan.order.drop_history && erased.lines > 0 {
+                true => plan.past_files(self.site).len() as u64,
+                false => *files,
             },
-            backups: std::mem::take(&mut self.backups),
             quarantine: std::mem::take(&mut self.aside.holding),
-            unread: std::mem::take(&mut self.unread),
-            ..Erased::default()
+            ..std::mem::take(erased)
         }
     }
 
@@ -169,11 +150,10 @@ impl<'a> Preparing<'a> {
         }
         let is_begun = access.locked(|store, _| {
             check_erasable(&store.site, &mut store.log)?;
-            // A state in memory is changed in place, which takes less time.
-            rewrite.rows = store.state.slots.sealed().and_then(|_| store.base_rows());
+            rewrite.rows = store.base_rows();
             let is_begun = rewrite.begin(store)?;
             if is_begun {
-                *spaces = RowRemoval::of(store, &rewrite.filter.what.chosen).start()?;
+                *spaces = RowRemoval::of(store, &rewrite.filter.plan.chosen).start()?;
             }
             Ok(is_begun)
         })?;
@@ -187,40 +167,112 @@ impl<'a> Preparing<'a> {
 
     /// Under the lock: looks at what others changed that the log tells, and at what they set aside.
     fn look_again(&mut self, store: &Store) -> Result<()> {
-        let what = &mut self.rewrite.filter.what;
+        let EraseFilter { plan, erased, .. } = &mut self.rewrite.filter;
         let touched = store.state.slots_since(self.mentioned_at)?;
-        if what.chosen.tie(&store.state, &touched) {
-            self.mentions = what.chosen.mentions(&store.state);
+        if plan.chosen.tie(&store.state, &touched) {
+            erased.mentions = plan.chosen.mentions(&store.state).into_iter().collect();
         }
-        self.aside
-            .look(&what.copy_check((self.site, self.options.threads), self.order))
+        self.aside.look(&plan.copy_check(self.site, self.options.threads))
     }
-}
 
-/// Updates the memory after the commit: takes the replayed state, or removes slots, then applies the new log.
-fn reload_after_erase(store: &mut Store, kept: Option<State>, slots: &[u32]) -> Result<()> {
-    store.views.let_go();
-    match kept {
-        Some(kept) => {
-            store.state = kept;
-            store.state.set_outlived();
+    /// Under the lock: commits what was prepared and removes what is left; `None` if what goes is not what it was.
+    fn end(&mut self, store: &mut Store, order: &Erase, now: i64) -> Result<Option<Erased>> {
+        check_erasable(&store.site, &mut store.log)?;
+        store.on_log(Log::sync)?;
+        store.on_log(Log::settle_hint)?;
+        let meant = &self.rewrite.filter.plan.order;
+        if order.now(store)?.ids != meant.ids || !self.rewrite.follow_to_the_end(store)? {
+            return Ok(None);
         }
-        None if store.state.slots.sealed().is_some() => return store.reload(&mut |_, _| {}),
-        None => store.state.erase(slots),
+        let plan = &self.rewrite.filter.plan;
+        plan.chosen.check(&plan.order, &store.state)?;
+        self.look_again(store)?;
+        let mut erased = self.report();
+        if order.drop_history {
+            mark(store, now)?;
+            store.settle();
+        }
+        // Behind this log the last head is not looked for in one that was redacted: the sentinel names it.
+        store.log.tell_head();
+        let hits = self.rewrite.filter.plan.live.hits.len() as u64;
+        let suffix = if hits > 0 { ERASED_SUFFIX } else { "" };
+        let RewrittenFiles { base, archive, rows } = self.rewrite.finish(store, suffix)?;
+        let past = &mut self.rewrite.filter;
+        let (mut replaced, mut remove) = (std::mem::take(&mut past.replaced), std::mem::take(&mut past.remove));
+        if order.drop_history {
+            replaced.clear();
+            remove.extend(past.plan.past_files(self.site));
+        }
+        remove.extend(erased.backups.iter().chain(&erased.quarantine).cloned());
+        let unnamed = store.vectors.unnamed_rows(&store.state)?;
+        let moved = RowRemoval::of(store, &past.plan.chosen).end(std::mem::take(&mut self.spaces))?;
+        remove.extend(moved.files.iter().cloned());
+        let in_vectors = |path: &PathBuf| Some(format!("vectors/{}", path.file_name()?.to_string_lossy()));
+        remove.extend(unnamed.iter().filter_map(in_vectors));
+        let retirement = Retirement {
+            label: format!("Erased at seq={}", store.log.link().next_seq - 1),
+            archive,
+            more: vec![
+                (
+                    "erased".to_owned(),
+                    Value::from(if order.drop_history { 0 } else { hits }),
+                ),
+                ("replaced".to_owned(), Value::Array(replaced)),
+                ("repaired".to_owned(), Value::Array(Vec::new())),
+            ],
+            repair: None,
+            goes_on: !order.drop_history,
+        };
+        let depth = self.options.recursion_depth;
+        let mut new = retirement.sentinel(&store.log, base.text(), depth, now)?;
+        let ts = stamp::digits(now.max(store.log.latest()));
+        let seq = new.link.next_seq;
+        let kept = past.sum();
+        let chosen = &past.plan.chosen;
+        let restated = Restated::of((&store.state, kept.as_ref()), chosen, &moved);
+        let record = event_record(seq, order, past.span, &erased, &restated);
+        debug_assert!(erasure::Erasure::read(seq, format!("erasure:{seq}").as_bytes(), &record).is_some());
+        new.push(EventBody {
+            op: Op::Erase,
+            id: format!("erasure:{seq}").as_bytes(),
+            record: &record,
+            ts: &ts,
+            depth,
+        });
+        let is_kept = |id: &[u8]| match &kept {
+            Some(kept) => kept.slots.of_spelled(id).is_some(),
+            None => !chosen.doomed.has(id) && store.state.slots.of_spelled(id).is_some(),
+        };
+        erased.again = rewrite_kept(&mut new, &restated, is_kept, &moved, self.options, &ts)?;
+        erased.seq = Some(seq);
+        // From here on files may be named by a log.
+        past.made.clear();
+        Erasing {
+            base: Some(base),
+            remove,
+        }
+        .write(self.site)?;
+        let (time, before) = (now.max(store.log.latest()), head_of(store));
+        // The commit point is in here.
+        store.log.retire(&new, now)?;
+        drop(kept);
+        store.archives = ArchiveCache::default();
+        if let Some(segment) = rows.and_then(|rows| store.start_sealing_base(rows)) {
+            segment.run();
+        }
+        // A segment is used only up to the noted sync. If that cannot be noted, the state is loaded all the same.
+        let is_ready = store.on_log(Log::make_ready);
+        if let Err(fault) = store.reload(&mut |_, _| {}) {
+            // What is in memory is not answered from any more.
+            store.is_distrusted.store(true, Ordering::Relaxed);
+            return Err(fault);
+        }
+        is_ready?;
+        store.log.tell_head();
+        finish_erasing(&store.site, &store.log, &store.state, &store.vectors)?;
+        erased.done = Some((time, before, head_of(store)));
+        Ok(Some(erased))
     }
-    let Some(open) = store.log.open() else {
-        return Err(Error::Closed);
-    };
-    let (file, end) = (Arc::clone(&open.file), open.walk.end);
-    take_in_lines(&mut store.log, &mut store.state, |_, loader| {
-        let read = Walk::new(None).go(&*file, end, ALONE, loader);
-        read.at(store.site.log())
-    })?;
-    store.clock.tell_again(&mut store.state);
-    store.vectors.on_disk.read_anew(Watermark::default());
-    let events = store.live().events();
-    store.snapshots.read_anew(events.max(store.state.len() as u64));
-    Ok(())
 }
 
 /// Under the lock: appends a salted event without content, so that hashes before it cannot be guessed.
@@ -239,170 +291,42 @@ fn mark(store: &mut Store, now: i64) -> Result<()> {
     store.on_log(Log::settle_hint)
 }
 
-/// Under the lock: ends what was prepared; `None` if what goes is not what it was.
-fn end_erasing(store: &mut Store, work: &mut Preparing<'_>, order: &Erase, now: i64) -> Result<Option<Erased>> {
-    check_erasable(&store.site, &mut store.log)?;
-    store.on_log(Log::sync)?;
-    store.on_log(Log::settle_hint)?;
-    if order.now(store)?.ids != work.order.ids || !work.rewrite.follow_to_the_end(store)? {
-        return Ok(None);
-    }
-    let (site, options) = (work.site, work.options);
-    work.rewrite.filter.what.chosen.check(work.order, &store.state)?;
-    work.look_again(store)?;
-    let mut erased = work.report();
-    if order.drop_history {
-        mark(store, now)?;
-        store.settle();
-    }
-    // Behind this log the last head is not looked for in one that was redacted: the sentinel names it.
-    store.log.tell_head();
-    let hits = work.rewrite.filter.what.live_hits();
-    let suffix = if hits > 0 { ERASED_SUFFIX } else { "" };
-    let RewrittenFiles { base, archive, rows } = work.rewrite.finish(store, suffix)?;
-    let past = &mut work.rewrite.filter;
-    let (mut replaced, mut remove) = (std::mem::take(&mut past.replaced), std::mem::take(&mut past.remove));
-    if order.drop_history {
-        replaced.clear();
-        remove.append(&mut work.dropped);
-    }
-    remove.extend(erased.backups.iter().chain(&erased.quarantine).cloned());
-    let unnamed = store.vectors.unnamed_rows(&store.state)?;
-    let moved = RowRemoval::of(store, &past.what.chosen).end(std::mem::take(&mut work.spaces))?;
-    remove.extend(moved.files.iter().cloned());
-    let in_vectors = |path: &PathBuf| Some(format!("vectors/{}", path.file_name()?.to_string_lossy()));
-    remove.extend(unnamed.iter().filter_map(in_vectors));
-    let retirement = Retirement {
-        label: format!("Erased at seq={}", store.log.link().next_seq - 1),
-        archive,
-        more: vec![
-            (
-                "erased".to_owned(),
-                Value::from(if order.drop_history { 0 } else { hits }),
-            ),
-            ("replaced".to_owned(), Value::Array(replaced)),
-            ("repaired".to_owned(), Value::Array(Vec::new())),
-        ],
-        repair: None,
-        goes_on: !order.drop_history,
-    };
-    let depth = options.recursion_depth;
-    let mut new = retirement.sentinel(&store.log, base.text(), depth, now)?;
-    let ts = stamp::digits(now.max(store.log.latest()));
-    let seq = new.link.next_seq;
-    let kept = past.sum();
-    let chosen = &past.what.chosen;
-    let restated = Restated::of((&store.state, kept.as_ref()), chosen, &moved);
-    let record = event_record(seq, order, (past.lines, past.span), &erased, &restated);
-    debug_assert!(erasure::Erasure::read(seq, format!("erasure:{seq}").as_bytes(), &record).is_some());
-    new.push(EventBody {
-        op: Op::Erase,
-        id: format!("erasure:{seq}").as_bytes(),
-        record: &record,
-        ts: &ts,
-        depth,
-    });
-    let is_kept = |id: &[u8]| match &kept {
-        Some(kept) => kept.slots.of_spelled(id).is_some(),
-        None => !chosen.doomed.has(id) && store.state.slots.of_spelled(id).is_some(),
-    };
-    erased.again = rewrite_kept(&mut new, &restated, is_kept, &moved, options, &ts)?;
-    erased.seq = Some(seq);
-    let going = store.state.slots_named(chosen.doomed.ids());
-    // From here on files may be named by a log.
-    past.made.clear();
-    Erasing {
-        base: Some(base),
-        remove,
-    }
-    .write(site)?;
-    let (time, before) = (now.max(store.log.latest()), head_of(store));
-    // The commit point is in here.
-    store.log.retire(&new, now)?;
-    store.archives = ArchiveCache::default();
-    store.vectors.forget();
-    let segment = rows.and_then(|rows| store.start_sealing_base(rows));
-    let is_sealed = segment.is_some_and(|segment| segment.run());
-    // A segment is used only up to the noted sync. If that cannot be noted, the state is updated first and the error is returned below.
-    let is_usable = is_sealed && store.on_log(Log::make_ready).is_ok();
-    if is_usable || reload_after_erase(store, kept, &going).is_err() {
-        store.reload(&mut |_, _| {})?;
-    }
-    store.on_log(Log::make_ready)?;
-    store.log.tell_head();
-    finish_erasing(&store.site, &store.log, &store.state, &store.vectors)?;
-    erased.done = Some((time, before, head_of(store)));
-    Ok(Some(erased))
-}
-
 fn check_order(order: &Erase) -> Result<()> {
     if let Some(id) = order.ids.iter().find(|id| is_reserved(id)) {
         return Err(Error::invalid("ids", format!("{id:?} is not erased by itself")));
     }
+    Chosen::by(order)?;
     erasure::check_reason(&order.reason)
 }
 
-/// Tries an erasure once; `None` if others changed what is erased. The first attempt verifies the store.
+/// Tries an erasure once; `None` if others changed what is erased.
 fn attempt(
     access: &StoreAccess<'_, impl Turns>,
-    (site, options): (&Arc<Site>, &Options),
+    (site, options): (&Site, &Options),
     order: &Erase,
-    is_first: bool,
     progress: Progress<'_>,
 ) -> Result<Attempt> {
-    let ErasePlan {
-        order: meant,
-        chosen,
-        log,
-    } = ErasePlan::look(access, order)?;
-    let current = Asking::of(access);
-    let chosen_at = log.as_ref().map_or(0, |log| log.until.end);
-    let scan = EraseScan::of(chosen, chosen_at, &current);
-    if is_first {
-        let report = verify_at(
-            &*site.disk,
-            &site.layout,
-            options.threads,
-            i64::MAX,
-            Some(&scan),
-            progress,
-        )?;
-        if let Some(damage) = report.damage.into_iter().next() {
-            return Err(Error::Corrupted(Box::new(damage)));
-        }
-        if !order.dry_run {
-            clear_leftovers(access)?;
-        }
-    }
-    let Some(log) = log else {
-        return Ok(Some((Erased::default(), scan.chosen())));
-    };
-    let what = Surveyed::of(access, (site, options.threads), scan, log)?;
-    current.check()?;
-    let Some(what) = what else {
-        return Ok(None);
-    };
-    access.look(|store| what.chosen.check(&meant, &store.state))?;
-    if what.chosen.is_empty() {
-        return Ok(Some((Erased::default(), what.chosen)));
+    let plan = ErasePlan::find(access, (site, options.threads), order)?;
+    access.look(|store| plan.chosen.check(&plan.order, &store.state))?;
+    if plan.chosen.is_empty() {
+        return Ok(Some((Erased::default(), plan.chosen)));
     }
     if !order.dry_run {
-        what.put_unnamed_aside(access, site)?;
+        plan.put_unnamed_aside(access, site)?;
     }
-    let mut work = Preparing::start(access, (site, options), &meant, what, progress)?;
+    let mut work = Preparing::start(access, (site, options), plan, progress)?;
     if order.dry_run || !work.is_needed() {
-        return Ok(Some((work.report(), work.rewrite.filter.what.chosen)));
+        return Ok(Some((work.report(), work.rewrite.filter.plan.chosen)));
     }
-    let past = &work.rewrite.filter;
-    if past.replaced.len() > erasure::MOST_REPLACED {
+    if work.rewrite.filter.replaced.len() > erasure::MOST_REPLACED {
         return Err(Error::limit(
             "more than 50,000 files of the past would be replaced: compact without history first",
         ));
     }
-    past.check()?;
+    work.rewrite.filter.check()?;
     let erased = work.write(access)?.then(|| {
         // Nobody waits for the system to take the old log apart: its last handle is closed behind the lock.
-        access.locked(|store, now| end_erasing(store, &mut work, order, now))
+        access.locked(|store, now| work.end(store, order, now))
     });
     let erased = erased.transpose()?.flatten();
     if erased.is_none() {
@@ -410,7 +334,7 @@ fn attempt(
             site.disk.remove(path).at(path)?;
         }
     }
-    Ok(erased.map(|erased| (erased, work.rewrite.filter.what.chosen)))
+    Ok(erased.map(|erased| (erased, work.rewrite.filter.plan.chosen)))
 }
 
 /// Erases records from a store and from all of its past; gives what was done.
@@ -429,11 +353,21 @@ pub fn erase(turns: &impl Turns, order: &Erase, now: &dyn Fn() -> i64, progress:
         store.anchor(now)
     })?;
     let known = KnownCopies::read(&site)?;
-    let terms = (&site, &options);
-    let mut done = attempt(&access, terms, order, true, progress)?;
-    for _ in 1..MOST_STARTS {
+    let report = verify_at(&*site.disk, &site.layout, options.threads, i64::MAX, true, progress)?;
+    if let Some(damage) = report.damage.into_iter().next() {
+        return Err(Error::Corrupted(Box::new(damage)));
+    }
+    if !order.dry_run {
+        clear_leftovers(&access)?;
+    }
+    if turns.turn(|store| Ok(store.log.open().is_none()))? {
+        return Ok(Erased::default());
+    }
+    let terms = (&*site, &options);
+    let mut done = None;
+    for _ in 0..MOST_STARTS {
         if done.is_none() {
-            done = attempt(&access, terms, order, false, progress)?;
+            done = attempt(&access, terms, order, progress)?;
         }
     }
     let (mut erased, chosen) = match done {
@@ -470,14 +404,14 @@ fn verified_backup(turns: &impl Turns, (site, threads): (&Site, usize), now: &dy
 /// Others wait: whatever they change, they do so before or afterwards.
 fn held(
     access: &StoreAccess<'_, impl Turns>,
-    terms: (&Arc<Site>, &Options),
+    terms: (&Site, &Options),
     order: &Erase,
     progress: Progress<'_>,
 ) -> Result<(Erased, Chosen)> {
     access.locked(|store, now| {
         let (alone, now) = (Alone::with(store), || now);
         let access = StoreAccess::locked_for_good(&alone, &now);
-        let done = attempt(&access, terms, order, false, progress)?;
+        let done = attempt(&access, terms, order, progress)?;
         done.ok_or_else(|| Error::busy("what is to be erased changes while nobody can change it"))
     })
 }

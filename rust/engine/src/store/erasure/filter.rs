@@ -8,8 +8,7 @@ use std::sync::Arc;
 
 use super::chosen::Chosen;
 use super::erase::{Erase, Erased};
-use super::scan::{DoomedLine, LinesOfLog, Redacted, unsalted, walk, walk_without};
-use super::scan::{Surveyed, names_of_base};
+use super::scan::{DoomedLine, ErasePlan, LinesOfLog, Redacted, names_of_base, walk};
 use crate::options::Options;
 use crate::store::Store;
 use crate::store::archives::replay::{Doomed, Replay};
@@ -18,7 +17,6 @@ use crate::store::upkeep::bases::archive_of;
 use crate::store::upkeep::bases::write_base;
 use crate::store::upkeep::compact::Filter;
 use crate::store::upkeep::compact_rows::Moving;
-use crate::store::vectors::Vectors;
 use crate::store::vectors::records::format::{file_name, group_space, space_name};
 use crate::store::vectors::records::index::RowIndex;
 use crate::store::write::commit::changes;
@@ -31,8 +29,8 @@ use chronolog::json::{RecordSpans, Value};
 use chronolog::layout::{ERASED_SUFFIX, LOG};
 use chronolog::log::files::open_base;
 use chronolog::log::{Progress, Site};
-use chronolog::memory::Refused;
-use chronolog::verify::NoSink;
+use chronolog::memory::{Refused, gathered};
+use chronolog::wal::reader::Reading;
 use chronolog::wal::writer::{EventBody, Lines};
 use chronomemory_state::snapshot::{self, Moments, RecordSink, Stamp};
 use chronomemory_state::state::{Frozen, State, differences, spelled, unspelled};
@@ -41,16 +39,12 @@ use chronomemory_state::state::{Frozen, State, differences, spelled, unspelled};
 pub(in crate::store) struct EraseFilter<'a> {
     site: &'a Site,
     options: &'a Options,
-    pub what: Surveyed,
+    pub(super) plan: ErasePlan,
     /// Replays the history without erased lines, if an act is erased: otherwise the kept state is the current one without them.
     replay: Option<Replay>,
     /// The base of the logs so far is there.
     is_known: bool,
     is_begun: bool,
-    /// Nothing of the past is written: files and lines are only counted.
-    is_dry: bool,
-    /// The archives are kept, with the erased lines redacted.
-    is_history_kept: bool,
     /// The live log with the erased lines redacted, as far as it is archived.
     view: Redacted,
     /// The list `replaced` of the sentinel.
@@ -61,11 +55,10 @@ pub(in crate::store) struct EraseFilter<'a> {
     pub remove: Vec<String>,
     /// The files that were written, to be removed if there is no commit.
     pub made: Vec<PathBuf>,
-    pub lines: u64,
-    pub unsalted: u64,
+    /// What is known so far of the report.
+    pub(super) erased: Erased,
     /// The seqs of the first and the last erased line.
     pub span: Option<(u64, u64)>,
-    pub by_log: Vec<(String, u64)>,
 }
 
 struct KeptRecords<'a> {
@@ -98,31 +91,31 @@ impl Filter for EraseFilter<'_> {
         if self.replay.is_some() {
             return Ok(None);
         }
-        let doomed = &self.what.chosen.doomed;
-        Ok(Some(match since {
-            Some(since) => {
-                let mut slots = state.slots_since(since)?;
-                slots.retain(|&slot| !doomed.has(&state.slots.id(slot)));
-                state.freeze_those(slots.into_iter())?
-            }
-            None => {
-                let erased = state.slots_named(doomed.ids());
-                let all = 0..state.slots.len() as u32;
-                state.freeze_those(all.filter(|slot| erased.binary_search(slot).is_err()))?
-            }
-        }))
+        let gone = state.slots_named(self.plan.chosen.doomed.ids());
+        let mut slots = match since {
+            Some(since) => state.slots_since(since)?,
+            None => gathered(0..state.slots.len() as u32)?,
+        };
+        slots.retain(|slot| gone.binary_search(slot).is_err());
+        Ok(Some(state.freeze_those(slots.into_iter())?))
     }
 
     fn follow(&mut self, log: &dyn DiskFile, end: u64) -> Result<bool> {
-        let Surveyed { chosen, live, .. } = &mut self.what;
-        let before = live.lines.hits.len();
-        let is_upset = live.go_on(log, end, chosen, self.replay.as_mut());
-        if is_upset.at(self.site.log())? {
+        let path = self.site.log();
+        let (mut walk, before) = (self.plan.walk.clone(), self.plan.live.hits.len());
+        if !self.plan.follow(end).at(path)? {
             return Ok(false);
         }
+        if let Some(replay) = &mut self.replay {
+            let reading = Reading {
+                trusted_until: end,
+                threads: 1,
+            };
+            walk.go(log, end, reading, replay).at(path)?;
+        }
         self.check_replay()?;
-        let hits = self.what.live.lines.hits[before..].to_vec();
-        self.count(LOG, (log, end), &hits)?;
+        let hits = self.plan.live.hits[before..].to_vec();
+        self.count(LOG, &hits);
         Ok(true)
     }
 
@@ -136,56 +129,50 @@ impl Filter for EraseFilter<'_> {
     }
 
     fn archived(&mut self, _: &Arc<dyn DiskFile>, end: u64) -> Result<(Arc<dyn DiskFile>, u64)> {
-        self.view.go_on(end, &self.what.live.lines.hits).at(self.site.log())?;
+        self.view.go_on(end, &self.plan.live.hits).at(self.site.log())?;
         Ok((Arc::new(self.view.clone()), self.view.length))
     }
 }
 
 impl<'a> EraseFilter<'a> {
     /// Rewrites the files of the past, the oldest first, or only counts. No log names the new files yet.
-    pub fn of_past(
+    pub(super) fn of_past(
         (site, options): (&'a Site, &'a Options),
-        order: &Erase,
-        what: Surveyed,
+        plan: ErasePlan,
         progress: Progress<'_>,
     ) -> Result<Self> {
-        let has_acts = what.found.has_acts(&what.live.lines);
+        let doomed = plan.has_acts().then(|| Arc::new(plan.chosen.doomed.clone()));
         let mut filter = Self {
             site,
             options,
-            replay: has_acts.then(|| Replay::without(&Arc::new(what.chosen.doomed.clone()))),
+            replay: doomed.map(|doomed| Replay::without(&doomed)),
             is_known: false,
             is_begun: false,
-            is_dry: order.dry_run || order.drop_history,
-            is_history_kept: !order.drop_history,
-            view: Redacted::nothing_of(&what.log),
-            what,
+            view: Redacted::nothing_of(&plan.log),
+            plan,
             replaced: Vec::new(),
             files: 0,
             remove: Vec::new(),
             made: Vec::new(),
-            lines: 0,
-            unsalted: 0,
+            erased: Erased::default(),
             span: None,
-            by_log: Vec::new(),
         };
-        let segments = std::mem::take(&mut filter.what.segments);
-        let total = segments.len() as u64 + 1;
-        for (done, segment) in segments.iter().enumerate() {
-            let lines = std::mem::take(&mut filter.what.found.retired[done]);
-            filter.retired(segment, &lines)?;
-            progress(done as u64 + 1, total);
+        let retired = std::mem::take(&mut filter.plan.retired);
+        for (done, (segment, lines)) in (1..).zip(&retired) {
+            filter.retired(segment, lines)?;
+            progress(done, retired.len() as u64 + 1);
         }
-        filter.what.segments = segments;
-        let live = std::mem::take(&mut filter.what.live.lines);
-        let (start, log, end) = (
-            filter.what.start.clone(),
-            Arc::clone(&filter.what.log),
-            filter.what.until.end,
-        );
-        filter.take_in(&start, LOG, (&*log, end), &live)?;
-        filter.what.live.lines = live;
+        filter.plan.retired = retired;
+        let (start, log) = (filter.plan.start.clone(), Arc::clone(&filter.plan.log));
+        let live = std::mem::take(&mut filter.plan.live);
+        filter.take_in(&start, LOG, (&*log, filter.plan.until.end), &live)?;
+        filter.plan.live = live;
         Ok(filter)
+    }
+
+    /// Nothing of the past is written: files and lines are only counted.
+    fn is_dry(&self) -> bool {
+        self.plan.order.dry_run || self.plan.order.drop_history
     }
 
     fn retired(&mut self, segment: &RetiredSegment, lines: &LinesOfLog) -> Result<()> {
@@ -198,7 +185,7 @@ impl<'a> EraseFilter<'a> {
         }
         let hits = &lines.hits;
         self.files += u64::from(!hits.is_empty());
-        if !hits.is_empty() && !self.is_dry {
+        if !hits.is_empty() && !self.is_dry() {
             let mut redacted = Redacted::nothing_of(log);
             redacted.go_on(end, hits).at(&path)?;
             let length = redacted.length;
@@ -256,45 +243,33 @@ impl<'a> EraseFilter<'a> {
         lines: &LinesOfLog,
     ) -> Result<()> {
         self.begin(start)?;
-        let path = self.site.layout.inside(name);
-        let found = &lines.hits;
-        if !lines.is_even && !found.is_empty() && self.is_history_kept {
-            self.check_seqs(name, log, end, found)?;
+        if !lines.is_even && !lines.hits.is_empty() && !self.plan.order.drop_history {
+            return Err(Error::busy(format!(
+                "the seqs in {name} jump, and what would be left of it need not show that: a verifier could take the erased \
+                 lines for forged ones. Give history=\"drop\", which keeps no archive"
+            )));
         }
         if let Some(replay) = &mut self.replay {
             replay.settled_until = start.settled_until;
-            walk(log, end, self.options.threads, replay).at(&path)?;
+            walk(log, end, self.options.threads, replay).at(&self.site.layout.inside(name))?;
         }
         self.check_replay()?;
-        self.count(name, (log, end), found)
+        self.count(name, &lines.hits);
+        Ok(())
     }
 
-    fn count(&mut self, name: &str, (log, end): (&dyn DiskFile, u64), hits: &[DoomedLine]) -> Result<()> {
-        self.lines += hits.len() as u64;
-        self.unsalted += unsalted(log, end, hits).at(&self.site.layout.inside(name))?;
+    fn count(&mut self, name: &str, hits: &[DoomedLine]) {
+        let erased = &mut self.erased;
+        erased.lines += hits.len() as u64;
+        erased.unsalted += hits.iter().filter(|hit| !hit.is_salted).count() as u64;
         for hit in hits {
             let (first, last) = self.span.unwrap_or((hit.seq, hit.seq));
             self.span = Some((first.min(hit.seq), last.max(hit.seq)));
         }
-        match self.by_log.last_mut().filter(|(last, _)| last == name) {
+        match erased.by_log.last_mut().filter(|(last, _)| last == name) {
             Some((_, count)) => *count += hits.len() as u64,
             None if hits.is_empty() => {}
-            None => self.by_log.push((name.to_owned(), hits.len() as u64)),
-        }
-        Ok(())
-    }
-
-    /// Refuses archives whose remaining lines would hide that seqs jump: a verifier would take erased lines for forged ones.
-    fn check_seqs(&self, name: &str, log: &dyn DiskFile, end: u64, hits: &[DoomedLine]) -> Result<()> {
-        let going = hits.iter().map(|hit| hit.offset).collect();
-        let left =
-            walk_without(log, end, self.options.threads, going, &mut NoSink).at(&self.site.layout.inside(name))?;
-        match left.redacted.stray() {
-            None => Ok(()),
-            Some(_) => Err(Error::busy(format!(
-                "the seqs in {name} jump, and what would be left of it does not show that: a verifier would take the erased \
-                 lines for forged ones. Give history=\"drop\", which keeps no archive"
-            ))),
+            None => erased.by_log.push((name.to_owned(), hits.len() as u64)),
         }
     }
 
@@ -319,16 +294,18 @@ impl<'a> EraseFilter<'a> {
         // A base that was proved is what the logs before it add up to: only one that holds some of the records is another now.
         let stays = match &mut self.replay {
             Some(replay) => replay.is_like(&*file, &sha256) == Some(true),
-            None => !self.what.found.bases.contains(&sha256),
+            None => !self.plan.bases.contains(&sha256),
         };
-        if stays {
-            return Ok(());
+        if !stays {
+            self.replace_base(&sha256, Value::Null);
         }
-        self.files += 1;
-        self.replaced
-            .push(Value::object([("old", text(&sha256)), ("new", Value::Null)]));
-        self.remove.extend(names_of_base(&sha256));
         Ok(())
+    }
+
+    fn replace_base(&mut self, old: &Hex, new: Value) {
+        self.files += 1;
+        self.replaced.push(Value::object([("old", text(old)), ("new", new)]));
+        self.remove.extend(names_of_base(old));
     }
 
     fn begin_from(&mut self, state: State) {
@@ -340,7 +317,7 @@ impl<'a> EraseFilter<'a> {
 
     /// The next log starts from what a base holds, as far as that is kept.
     fn begin_with(&mut self, file: &dyn DiskFile, sha256: &Hex) -> Result<()> {
-        if !self.what.found.bases.contains(sha256) {
+        if !self.plan.bases.contains(sha256) {
             self.is_known = true;
             if let Some(replay) = &mut self.replay {
                 replay.begin_with(file, sha256);
@@ -348,27 +325,27 @@ impl<'a> EraseFilter<'a> {
             }
             return Ok(());
         }
-        self.files += 1;
-        if self.is_dry && self.replay.is_none() {
+        if self.is_dry() && self.replay.is_none() {
             self.is_known = true;
+            self.replace_base(sha256, Value::Null);
             return Ok(());
         }
         let path = self.site.layout.base(sha256.text());
         let mut kept = KeptRecords {
-            doomed: &self.what.chosen.doomed,
+            doomed: &self.plan.chosen.doomed,
             state: State::default(),
         };
         let contents = snapshot::read(file, &mut kept).at(&path)?;
         let unreadable = |reason: String| Error::io(&path, io::Error::new(io::ErrorKind::InvalidData, reason));
         let header = contents.header.map_err(unreadable)?;
         let mut state = kept.state;
-        if !self.is_dry {
-            let new = write_base(self.site, &header, &mut state, self.options.salts(), &mut |_, _| {})?;
-            self.made.push(self.site.layout.base(new.text()));
-            self.replaced
-                .push(Value::object([("old", text(sha256)), ("new", text(&new))]));
-            self.remove.extend(names_of_base(sha256));
+        let mut new = Value::Null;
+        if !self.is_dry() {
+            let digest = write_base(self.site, &header, &mut state, self.options.salts(), &mut |_, _| {})?;
+            self.made.push(self.site.layout.base(digest.text()));
+            new = text(&digest);
         }
+        self.replace_base(sha256, new);
         self.begin_from(state);
         Ok(())
     }
@@ -393,7 +370,7 @@ pub(super) struct Restated {
 pub(super) fn event_record(
     seq: u64,
     order: &Erase,
-    (lines, span): (u64, Option<(u64, u64)>),
+    span: Option<(u64, u64)>,
     erased: &Erased,
     restated: &Restated,
 ) -> Vec<u8> {
@@ -403,7 +380,7 @@ pub(super) fn event_record(
             "records",
             Value::from((erased.ids.len() + erased.belonging.len()) as u64),
         ),
-        ("lines", Value::from(lines)),
+        ("lines", Value::from(erased.lines)),
         ("unsalted", Value::from(erased.unsalted)),
         ("kept", Value::from(restated.named as u64)),
         ("again", Value::from(restated.again as u64)),
@@ -534,81 +511,65 @@ pub(super) struct MovedSpaces {
 
 /// Removes the rows of erased records from the files of a store.
 pub(super) struct RowRemoval<'a> {
-    site: &'a Arc<Site>,
-    state: &'a State,
-    vectors: &'a Vectors,
+    store: &'a Store,
     chosen: &'a Chosen,
-    depth: i64,
 }
 
 impl<'a> RowRemoval<'a> {
     /// Removes the rows of the chosen records.
     pub fn of(store: &'a Store, chosen: &'a Chosen) -> Self {
-        Self {
-            site: &store.site,
-            state: &store.state,
-            vectors: &store.vectors,
-            chosen,
-            depth: store.options.recursion_depth,
-        }
+        Self { store, chosen }
     }
 
-    /// Whether a row is of a record that goes; that of one that stays goes too unless it is its embedding now.
-    fn is_row_of(&self, index: &RowIndex, row: u32) -> bool {
-        let owner = index.owner_of(row).map(|owner| self.state.slots.id(owner));
-        owner.is_some_and(|id| self.chosen.doomed.has(&id) && !(self.chosen.stays(&id) && index.is_living(row)))
+    /// Whether a row is kept: not of a record that goes, or of one that stays if it is its embedding now.
+    fn stays(&self, index: &RowIndex, row: u32) -> bool {
+        let owner = index.owner_of(row).map(|owner| self.store.state.slots.id(owner));
+        owner.is_none_or(|id| !self.chosen.doomed.has(&id) || (self.chosen.stays(&id) && index.is_living(row)))
     }
 
-    /// Whether a file has rows that no group names: the line that named them was lost, so their owners are unknown.
-    fn has_nobodys_rows(&self, index: &RowIndex) -> Result<bool> {
-        if (0..index.rows).any(|row| index.owner_of(row).is_none()) {
+    /// Whether a file has rows that go, or rows that no group names: the line that named them was lost, so their owners are unknown.
+    fn must_move(&self, index: &RowIndex) -> Result<bool> {
+        if (0..index.rows).any(|row| !self.stays(index, row) || index.owner_of(row).is_none()) {
             return Ok(true);
         }
-        let path = self.site.layout.rows(&index.bound.name, index.bound.generation);
-        if !self.site.disk.exists(&path) {
+        let site = &self.store.site;
+        let path = site.layout.rows(&index.bound.name, index.bound.generation);
+        if !site.disk.exists(&path) {
             return Ok(false);
         }
-        let length = self.site.disk.open(&path, Access::Read).and_then(|file| file.length());
+        let length = site.disk.open(&path, Access::Read).and_then(|file| file.length());
         Ok(length.at(&path)? > u64::from(index.rows) * index.bound.stride())
     }
 
-    fn must_move(&self, index: &RowIndex) -> Result<bool> {
-        Ok((0..index.rows).any(|row| self.is_row_of(index, row)) || self.has_nobodys_rows(index)?)
+    fn start_one(&self, index: &RowIndex) -> Result<Option<Moving>> {
+        let stays = |row: u32| self.stays(index, row);
+        let start = || Moving::start(&self.store.site, false, index, &[], stays);
+        self.must_move(index)?.then(start).transpose()
     }
 
     /// Under the lock: the spaces that have to move, with the rows that stay.
     pub fn start(&self) -> Result<Vec<Moving>> {
-        let mut moving = Vec::new();
-        for index in self.vectors.known(self.state).spaces.spaces.values() {
-            if self.must_move(index)? {
-                let stays = |row: u32| !self.is_row_of(index, row);
-                moving.push(Moving::start(self.site, false, index, &[], stays)?);
-            }
-        }
-        Ok(moving)
+        let known = self.store.vectors.known(&self.store.state);
+        let moving = known.spaces.spaces.values().map(|index| self.start_one(index));
+        moving.filter_map(Result::transpose).collect()
     }
 
     /// Under the lock: the rows that stay have left every file that holds others. Most were copied before.
     pub fn end(&self, moving: Vec<Moving>) -> Result<MovedSpaces> {
+        let (state, depth) = (&self.store.state, self.store.options.recursion_depth);
         let mut moved = MovedSpaces::default();
         let mut moving: BTreeMap<String, Moving> = moving
             .into_iter()
             .map(|space| (space.name().to_owned(), space))
             .collect();
-        for index in self.vectors.known(self.state).spaces.spaces.values() {
-            let stays = |row: u32| !self.is_row_of(index, row);
-            let draft = match moving.remove(&index.bound.name) {
-                Some(space) => space.end(self.state, index, self.depth, stays)?,
-                None => None,
-            };
-            let draft = match draft {
-                None if self.must_move(index)? => {
-                    // It is not the one that was copied, or it was not known that it has to move.
-                    let space = Moving::start(self.site, false, index, &[], stays)?;
-                    space.end(self.state, index, self.depth, stays)?
-                }
-                draft => draft,
-            };
+        for index in self.store.vectors.known(state).spaces.spaces.values() {
+            let stays = |row: u32| self.stays(index, row);
+            let end = |space: Moving| space.end(state, index, depth, stays);
+            let mut draft = moving.remove(&index.bound.name).map(end).transpose()?.flatten();
+            if draft.is_none() {
+                // It is not the space that was copied, or it was not known that it has to move.
+                draft = self.start_one(index)?.map(end).transpose()?.flatten();
+            }
             if let Some(draft) = draft {
                 moved.names.insert(index.bound.name.clone());
                 moved.drafts.push(draft);

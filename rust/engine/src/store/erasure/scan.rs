@@ -2,75 +2,40 @@
 
 use std::borrow::Cow;
 use std::cell::RefCell;
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashSet};
 use std::io;
 use std::sync::Arc;
 
-use super::chosen::{Chosen, CurrentRecords, said_by, says_a_record};
+use super::chosen::{Chosen, CurrentRecords, says_a_record};
 use super::copies::CopyCheck;
 use super::erase::Erase;
-use crate::store::archives::replay::{Observed, Replay, ReplayObserver};
 use crate::store::archives::way::{RetiredSegment, Start, pruned_until, segments};
 use crate::store::files::proofs::past_files_beside;
 use crate::store::turns::{StoreAccess, Turns};
 use crate::store::upkeep::history_files::put_aside;
-use chronolog::chain::BatchFate;
 use chronolog::digest::Hex;
 use chronolog::disk::{DiskFile, Identity};
 use chronolog::error::{At, Error, Result};
 use chronolog::event::erasure::write_redacted;
-use chronolog::event::line::{Event, Trust};
 use chronolog::event::tie::SaidRecord;
-use chronolog::event::{IncomingEvents, Known, Op, salt};
+use chronolog::event::{Known, Op, salt};
 use chronolog::hint::line_from;
 use chronolog::json::RecordSpans;
 use chronolog::layout::{base_name, packed_base_name};
 use chronolog::log::files::open_base;
 use chronolog::log::{Passed, Site};
-use chronolog::memory::{self, Refused};
-use chronolog::origin::Origin;
-use chronolog::verify::{NoSink, Sink, Walk};
+use chronolog::verify::{Sink, Walk};
 use chronolog::wal::reader::Reading;
 use chronomemory_state::snapshot::{self, Moments, RecordSink};
 use chronomemory_state::state::{State, unspelled};
 
-/// The lines and bases of the past that an erasure removes.
-#[derive(Default)]
-pub(in crate::store) struct FoundToErase {
-    /// The lines of the retired logs, the oldest first.
-    pub retired: Vec<LinesOfLog>,
-    /// The bases that hold one of the records.
-    pub bases: HashSet<Hex>,
-}
-
-impl FoundToErase {
-    /// Whether an act is removed from these or from the live log: then only a replay tells what the other records are.
-    pub fn has_acts(&self, live: &LinesOfLog) -> bool {
-        self.retired.iter().chain([live]).any(|lines| lines.has_acts)
-    }
-}
-
-/// The current records of a store, asked for one at a time.
-pub(super) struct Asking<'a, T> {
+/// The current records of a store, read one at a time.
+struct StoreRecords<'a, T> {
     access: &'a StoreAccess<'a, T>,
     fault: RefCell<Option<Error>>,
 }
 
-impl<'a, T: Turns> Asking<'a, T> {
-    pub fn of(access: &'a StoreAccess<'a, T>) -> Self {
-        Self {
-            access,
-            fault: RefCell::default(),
-        }
-    }
-
-    /// Fails if the store could not answer: then no answer counts.
-    pub fn check(self) -> Result<()> {
-        self.fault.into_inner().map_or(Ok(()), Err)
-    }
-}
-
-impl<T: Turns> CurrentRecords for Asking<'_, T> {
+impl<T: Turns> CurrentRecords for StoreRecords<'_, T> {
     fn record(&self, id: &[u8]) -> Option<Vec<u8>> {
         let asked = self
             .access
@@ -82,336 +47,225 @@ impl<T: Turns> CurrentRecords for Asking<'_, T> {
     }
 }
 
-#[derive(Default)]
-struct ScanResult {
-    /// The records to erase; a scan adds those that belong to them.
-    pub chosen: Chosen,
-    /// The scan has added records: what was read before has to be read again.
-    pub grew: bool,
-    /// An event after the choice changes it: the choice has to be made again.
-    pub is_upset: bool,
-    /// The live log, once it was read.
-    pub live: Option<LiveLines>,
-    /// The archives that were read, by their digests.
-    retired: HashMap<Hex, LinesOfLog>,
-    /// The bases that were read, by their digests, and whether they hold one of the records.
-    bases: HashMap<Hex, bool>,
-    /// The lines found in the log that is being read, and whether it is a retired one.
-    lines: LinesOfLog,
-    is_past: bool,
-}
-
-impl ScanResult {
-    /// Takes out what was found in these archives and bases.
-    pub fn found(&mut self, segments: &[RetiredSegment], bases: &[Hex]) -> FoundToErase {
-        let retired = |segment: &RetiredSegment| self.retired.remove(&segment.digest).unwrap_or_default();
-        let retired = segments.iter().map(retired).collect();
-        let holds = |base: &&Hex| self.bases.get(*base) == Some(&true);
-        FoundToErase {
-            retired,
-            bases: bases.iter().filter(holds).copied().collect(),
-        }
-    }
-
-    fn look(&mut self, said: &SaidRecord<'_>, current: &dyn CurrentRecords) {
-        self.grew |= self.chosen.look(said, current);
-    }
-}
-
-/// A scan of a store. It observes a verification, and reads itself what that does not show.
-pub(super) struct EraseScan<'a> {
-    /// The log ended here when the records were chosen.
-    chosen_at: u64,
+/// Takes in every version of every record in a log or base: completes the choice and notes the lines that go.
+struct Scan<'a> {
+    chosen: &'a mut Chosen,
     current: &'a dyn CurrentRecords,
-    result: RefCell<ScanResult>,
+    lines: LinesOfLog,
+    /// Records were added to the choice: what was read before has to be read again.
+    grew: bool,
+    /// A line goes that is neither of a requested record nor a group of rows.
+    has_others: bool,
+    /// The base that is read holds a chosen record.
+    is_held: bool,
 }
 
-impl<'a> EraseScan<'a> {
-    /// Scans for records that were chosen when the log ended at a place.
-    pub fn of(chosen: Chosen, chosen_at: u64, current: &'a dyn CurrentRecords) -> Self {
+impl<'a> Scan<'a> {
+    fn new(chosen: &'a mut Chosen, current: &'a dyn CurrentRecords) -> Self {
         Self {
-            chosen_at,
+            chosen,
             current,
-            result: RefCell::new(ScanResult {
-                chosen,
-                ..ScanResult::default()
-            }),
+            lines: LinesOfLog::default(),
+            grew: false,
+            has_others: false,
+            is_held: false,
         }
     }
 
-    pub fn chosen(self) -> Chosen {
-        self.result.into_inner().chosen
+    /// Reads a trusted log to its end; gives the lines that go.
+    fn log(&mut self, log: &dyn DiskFile, end: u64, threads: usize) -> io::Result<(LinesOfLog, Walk)> {
+        let walk = walk(log, end, threads, self)?;
+        let is_even = walk.redacted.is_even();
+        let lines = std::mem::take(&mut self.lines);
+        Ok((LinesOfLog { is_even, ..lines }, walk))
     }
 
-    fn result(self) -> ScanResult {
-        self.result.into_inner()
-    }
-
-    /// Reads what was not read yet, until nothing is added to what is chosen.
-    fn complete(
-        &mut self,
-        access: &StoreAccess<'_, impl Turns>,
-        (site, threads): (&Site, usize),
-        (segments, bases): (&[RetiredSegment], &[Hex]),
-        live: (&dyn DiskFile, u64),
-    ) -> Result<()> {
-        loop {
-            if self.result.get_mut().grew {
-                let chosen = &mut self.result.get_mut().chosen;
-                access.look(|store| {
-                    chosen.know(&store.state);
-                    Ok(())
-                })?;
-                let result = self.result.get_mut();
-                result.grew = false;
-                result.live = None;
-            }
-            self.read_rest((site, threads), (segments, bases), live)?;
-            if !self.result.get_mut().grew {
-                return Ok(());
+    /// Whether a base holds one of the records; one that is not there holds none.
+    fn base(&mut self, site: &Site, sha256: &Hex) -> Result<bool> {
+        let path = site.layout.base(sha256.text());
+        self.is_held = false;
+        if let Some((_, base)) = open_base(&*site.disk, &site.layout, sha256).at(&path)? {
+            // It was proved: its digest need not be computed again, unless it is of another form.
+            if !snapshot::read_undigested(&*base.log, self).at(&path)? {
+                snapshot::read(&*base.log, self).at(&path)?;
             }
         }
-    }
-
-    fn read_rest(
-        &self,
-        (site, threads): (&Site, usize),
-        (segments, bases): (&[RetiredSegment], &[Hex]),
-        (log, end): (&dyn DiskFile, u64),
-    ) -> Result<()> {
-        let read = |log: &dyn DiskFile, end: u64| walk(log, end, threads, &mut Observed(&mut NoSink, self));
-        if self.result.borrow().live.is_none() {
-            self.begin();
-            self.end(&read(log, end).at(site.log())?);
-        }
-        for segment in segments {
-            if self.result.borrow().retired.contains_key(&segment.digest) {
-                continue;
-            }
-            self.begin_retired();
-            let (log, path) = (&*segment.archive.log, site.layout.inside(&segment.name));
-            let walk = log.length().and_then(|length| read(log, length)).at(&path)?;
-            self.end_retired(&segment.digest, walk.redacted.is_even());
-            segment.archive.rest();
-        }
-        for sha256 in bases {
-            if self.result.borrow().bases.contains_key(sha256) {
-                continue;
-            }
-            let path = site.layout.base(sha256.text());
-            if let Some((_, base)) = open_base(&*site.disk, &site.layout, sha256).at(&path)? {
-                let mut records = BaseRecords {
-                    scan: self,
-                    holds: false,
-                };
-                // It was proved: its digest need not be looked at again, unless it is of another form.
-                if !snapshot::read_undigested(&*base.log, &mut records).at(&path)? {
-                    snapshot::read(&*base.log, &mut records).at(&path)?;
-                }
-                let holds = records.holds;
-                self.result.borrow_mut().bases.insert(*sha256, holds);
-            }
-        }
-        Ok(())
+        Ok(self.is_held)
     }
 }
 
-impl ReplayObserver for EraseScan<'_> {
-    fn begin(&self) {
-        let mut result = self.result.borrow_mut();
-        // A verification may read everything twice: what is chosen stays.
-        *result = ScanResult {
-            chosen: std::mem::take(&mut result.chosen),
-            grew: result.grew,
-            is_upset: result.is_upset,
-            ..ScanResult::default()
-        };
-    }
-
-    fn see(&self, known: &Known<'_>) {
-        let result = &mut *self.result.borrow_mut();
-        let is_later = !result.is_past && known.offset >= self.chosen_at;
-        result.is_upset |= is_later && result.chosen.is_upset_by(known);
+impl Sink for Scan<'_> {
+    fn count(&mut self, known: Known<'_>, _: i64) {
         if says_a_record(known.op) {
-            result.look(&SaidRecord::of(known.id, known.record, known.fields), self.current);
+            let said = SaidRecord::of(known.id, known.record, known.fields);
+            self.grew |= self.chosen.look(&said, self.current);
         }
-        if result.chosen.doomed.takes(known) {
-            result.lines.take(known);
+        if self.chosen.doomed.takes(&known) {
+            self.lines.take(&known);
+            self.has_others |= !self.chosen.is_requested_or_group(known.id);
         }
     }
 
-    fn end(&self, walk: &Walk) {
-        let mut result = self.result.borrow_mut();
-        let mut lines = std::mem::take(&mut result.lines);
-        lines.hits.retain(|hit| hit.offset < walk.end);
-        lines.is_even = walk.redacted.is_even();
-        let walk = walk.clone();
-        result.live = Some(LiveLines { lines, walk });
-    }
-
-    fn begin_retired(&self) {
-        let mut result = self.result.borrow_mut();
-        (result.is_past, result.lines) = (true, LinesOfLog::default());
-    }
-
-    fn end_retired(&self, digest: &Hex, is_even: bool) {
-        let mut result = self.result.borrow_mut();
-        let lines = std::mem::take(&mut result.lines);
-        result.retired.insert(*digest, LinesOfLog { is_even, ..lines });
-    }
-
-    fn base(&self, sha256: &Hex, state: &State) {
-        let result = &mut *self.result.borrow_mut();
-        let mut holds = false;
-        for row in (0..state.slots.len() as u32).filter_map(|slot| state.row(slot)) {
-            if !row.id().is_empty() {
-                result.look(&said_by(&row), self.current);
-                holds |= result.chosen.doomed.has(row.id());
-            }
-        }
-        result.bases.insert(*sha256, holds);
+    fn minds_salt(&self, _: &[u8]) -> bool {
+        false
     }
 }
 
-struct BaseRecords<'a, 'b> {
-    scan: &'a EraseScan<'b>,
-    holds: bool,
-}
-
-impl RecordSink for BaseRecords<'_, '_> {
+impl RecordSink for Scan<'_> {
     fn take(&mut self, record: &[u8], fields: RecordSpans, _: Option<Moments>) {
         if let Some(id) = fields.id.map(|id| id.of(record)) {
-            let mut result = self.scan.result.borrow_mut();
-            result.look(&SaidRecord::of(id, record, fields), self.scan.current);
-            self.holds |= result.chosen.doomed.has(id);
+            self.grew |= self.chosen.look(&SaidRecord::of(id, record, fields), self.current);
+            self.is_held |= self.chosen.doomed.has(id);
         }
     }
 
     fn start_over(&mut self) {
-        self.holds = false;
+        self.is_held = false;
     }
 }
 
-/// The records to erase as the current state tells them, and the log at that moment.
+/// What an erasure removes: the chosen records, and the lines and bases that hold them.
 pub(super) struct ErasePlan {
     /// The order, with its condition resolved to ids.
     pub order: Erase,
     /// The records of the order, and those that belong to them.
     pub chosen: Chosen,
-    pub log: Option<LogAhead>,
-}
-
-/// The live log at the moment of a plan.
-pub(super) struct LogAhead {
-    file: Arc<dyn DiskFile>,
-    pub until: Passed,
-    origin: Origin,
-    pruned_until: u64,
-}
-
-impl ErasePlan {
-    pub fn look(access: &StoreAccess<'_, impl Turns>, order: &Erase) -> Result<Self> {
-        access.look(|store| {
-            let order = order.now(store)?.into_owned();
-            let mut chosen = Chosen::by(&order)?;
-            chosen.know(&store.state);
-            let log = store.log.open().map(|open| LogAhead {
-                file: Arc::clone(&open.file),
-                until: open.passing(),
-                origin: open.origin.clone(),
-                pruned_until: pruned_until(&store.state),
-            });
-            Ok(Self { order, chosen, log })
-        })
-    }
-}
-
-/// The records to erase, and the lines and bases that hold them.
-pub(super) struct Surveyed {
-    pub chosen: Chosen,
     /// The history is complete, so that it names every row that ever existed.
     is_told: bool,
-    /// The retired logs, the oldest first, and what the live one starts from.
-    pub segments: Vec<RetiredSegment>,
+    /// The retired logs, the oldest first, with the lines that go, and what the live one starts from.
+    pub retired: Vec<(RetiredSegment, LinesOfLog)>,
     pub start: Start,
-    pub found: FoundToErase,
-    pub live: LiveLines,
+    /// The bases that hold one of the records.
+    pub bases: HashSet<Hex>,
     pub log: Arc<dyn DiskFile>,
     /// The live log was scanned up to here.
     pub until: Passed,
+    pub live: LinesOfLog,
+    pub walk: Walk,
 }
 
-impl Surveyed {
-    /// Completes a scan of what was chosen; `None` if events since then change the choice.
-    pub fn of(
-        access: &StoreAccess<'_, impl Turns>,
-        (site, threads): (&Site, usize),
-        mut scan: EraseScan<'_>,
-        log: LogAhead,
-    ) -> Result<Option<Self>> {
-        let live = (&*log.file, log.until.end);
-        let (segments, start) = segments(&*site.disk, &site.layout, &log.origin, live, log.pruned_until)?;
+impl ErasePlan {
+    /// Chooses the records as the store has them now, and scans all of its files.
+    pub fn find(access: &StoreAccess<'_, impl Turns>, (site, threads): (&Site, usize), order: &Erase) -> Result<Self> {
+        let (order, mut chosen, log, until, origin, pruned) = access.look(|store| {
+            let order = order.now(store)?.into_owned();
+            let mut chosen = Chosen::by(&order)?;
+            chosen.know(&store.state);
+            let open = store.log.open().ok_or(Error::Closed)?;
+            let (log, origin) = (Arc::clone(&open.file), open.origin.clone());
+            Ok((order, chosen, log, open.passing(), origin, pruned_until(&store.state)))
+        })?;
+        let (segments, start) = segments(&*site.disk, &site.layout, &origin, (&*log, until.end), pruned)?;
         let starts = || segments.iter().map(|segment| &segment.start).chain([&start]);
         let begins_with_nothing = starts().next().is_some_and(|start| start.base.is_none());
         let is_told = begins_with_nothing
             && starts().skip(1).all(|start| !start.is_word)
             && segments.iter().all(|segment| segment.redacted == 0);
         let bases: Vec<Hex> = starts().filter_map(|start| start.base).collect();
-        scan.complete(access, (site, threads), (&segments, &bases), live)?;
-        let mut result = scan.result();
-        let found = result.found(&segments, &bases);
-        let Some(live) = result.live.filter(|_| !result.is_upset) else {
-            return Ok(None);
+        let current = StoreRecords {
+            access,
+            fault: RefCell::default(),
         };
-        let mut until = log.until;
-        (until.end, until.head) = (live.walk.end, live.walk.mark().head);
-        Ok(Some(Self {
-            chosen: result.chosen,
+        let (live, walk, retired, bases) = loop {
+            let mut scan = Scan::new(&mut chosen, &current);
+            let (live, walk) = scan.log(&*log, until.end, threads).at(site.log())?;
+            let mut retired = Vec::with_capacity(segments.len());
+            for RetiredSegment { archive, name, .. } in &segments {
+                let length = archive.log.length();
+                let read = length.and_then(|length| scan.log(&*archive.log, length, threads));
+                retired.push(read.at(&site.layout.inside(name))?.0);
+                archive.rest();
+            }
+            let mut held = HashSet::new();
+            for sha256 in &bases {
+                if scan.base(site, sha256)? {
+                    held.insert(*sha256);
+                }
+            }
+            if !scan.grew {
+                break (live, walk, retired, held);
+            }
+            access.look(|store| {
+                chosen.know(&store.state);
+                Ok(())
+            })?;
+        };
+        current.fault.into_inner().map_or(Ok(()), Err)?;
+        Ok(Self {
+            order,
+            chosen,
             is_told,
-            segments,
+            retired: segments.into_iter().zip(retired).collect(),
             start,
-            found,
-            live,
-            log: log.file,
+            bases,
+            log,
             until,
-        }))
+            live,
+            walk,
+        })
+    }
+
+    /// Scans what was appended up to a place; false if that changes the choice, or what may be redacted.
+    pub fn follow(&mut self, end: u64) -> io::Result<bool> {
+        let reading = Reading {
+            trusted_until: end,
+            threads: 1,
+        };
+        // No present record is needed: a choice that grows is made again.
+        let nothing = State::default();
+        let mut scan = Scan::new(&mut self.chosen, &nothing);
+        let tail = self.walk.go(&*self.log, end, reading, &mut scan)?;
+        let is_upset = scan.grew || scan.has_others || tail.is_some();
+        let new = std::mem::take(&mut scan.lines);
+        self.live.is_even = self.walk.redacted.is_even();
+        let is_even = self.live.is_even || new.hits.is_empty();
+        self.live.hits.extend(new.hits);
+        self.live.has_acts |= new.has_acts;
+        Ok(!is_upset && is_even)
+    }
+
+    /// Whether an act is removed: then only a replay tells what the other records are.
+    pub fn has_acts(&self) -> bool {
+        let retired = self.retired.iter().map(|(_, lines)| lines);
+        retired.chain([&self.live]).any(|lines| lines.has_acts)
     }
 
     /// Moves bases and archives that no log names to quarantine, which is searched later.
     pub fn put_unnamed_aside(&self, access: &StoreAccess<'_, impl Turns>, site: &Site) -> Result<()> {
-        let archives = self.segments.iter().map(|segment| segment.name.clone());
-        let named: BTreeSet<String> = archives.chain(self.bases()).collect();
+        let named: BTreeSet<String> = self.archives().chain(self.bases()).collect();
         for name in past_files_beside(site, &named)? {
             access.locked(|store, now| put_aside(&store.site, &store.site.layout.inside(&name), now))?;
         }
         Ok(())
     }
 
+    fn archives(&self) -> impl Iterator<Item = String> {
+        self.retired.iter().map(|(segment, _)| segment.name.clone())
+    }
+
     fn bases(&self) -> impl Iterator<Item = String> {
-        let starts = self.segments.iter().map(|segment| &segment.start).chain([&self.start]);
+        let starts = self
+            .retired
+            .iter()
+            .map(|(segment, _)| &segment.start)
+            .chain([&self.start]);
         let bases = starts.filter_map(|start| start.base);
         bases.flat_map(|base| names_of_base(&base))
-    }
-
-    /// The number of erased lines in the live log.
-    pub fn live_hits(&self) -> u64 {
-        self.live.lines.hits.len() as u64
-    }
-
-    /// What a copy must be free of.
-    pub fn copy_check<'a>(&'a self, (site, threads): (&'a Site, usize), order: &Erase) -> CopyCheck<'a> {
-        CopyCheck {
-            spaces: Some(&self.chosen.spaces).filter(|_| self.is_told),
-            drops_history: order.drop_history,
-            ..CopyCheck::of(site, threads, &self.chosen)
-        }
     }
 
     /// The archives and bases, which are removed if no history is kept.
     pub fn past_files(&self, site: &Site) -> Vec<String> {
         let is_there = |name: &String| site.disk.exists(&site.layout.inside(name));
-        let archives = self.segments.iter().map(|segment| segment.name.clone());
-        archives.chain(self.bases().filter(is_there)).collect()
+        self.archives().chain(self.bases().filter(is_there)).collect()
+    }
+
+    /// What a copy must be free of.
+    pub fn copy_check<'a>(&'a self, site: &'a Site, threads: usize) -> CopyCheck<'a> {
+        CopyCheck {
+            spaces: Some(&self.chosen.spaces).filter(|_| self.is_told),
+            drops_history: self.order.drop_history,
+            ..CopyCheck::of(site, threads, &self.chosen)
+        }
     }
 }
 
@@ -422,10 +276,11 @@ pub(super) fn names_of_base(sha256: &Hex) -> [String; 2] {
 
 /// A line that goes.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::store) struct DoomedLine {
+pub(super) struct DoomedLine {
     pub offset: u64,
     pub seq: u64,
     pub hash: Hex,
+    pub is_salted: bool,
 }
 
 /// What stands in the place of a line that went.
@@ -440,7 +295,7 @@ struct Cut {
 
 /// A log as it reads when only seq and hash are left of some lines. Nothing of it is in memory but that.
 #[derive(Clone)]
-pub(in crate::store) struct Redacted {
+pub(super) struct Redacted {
     log: Arc<dyn DiskFile>,
     pub length: u64,
     /// How many bytes less that is than it was, and how many more.
@@ -510,20 +365,9 @@ impl DiskFile for Redacted {
     }
 }
 
-/// How many of these lines have no salt.
-pub(in crate::store) fn unsalted(log: &dyn DiskFile, end: u64, hits: &[DoomedLine]) -> io::Result<u64> {
-    let mut found = 0;
-    for hit in hits {
-        let line = line_from(log, hit.offset, end)?;
-        let is_salted = Event::read(&line, Trust::Hashes).is_ok_and(|event| salt::is_salted(event.record(&line)));
-        found += u64::from(!is_salted);
-    }
-    Ok(found)
-}
-
 /// The lines of one log that are erased.
 #[derive(Debug, Default)]
-pub(in crate::store) struct LinesOfLog {
+pub(super) struct LinesOfLog {
     pub hits: Vec<DoomedLine>,
     /// One of them is an act, which changed other records too.
     pub has_acts: bool,
@@ -539,110 +383,19 @@ impl LinesOfLog {
                 offset: known.offset,
                 seq: known.seq,
                 hash,
+                is_salted: salt::is_salted(known.record),
             });
-        }
-    }
-}
-
-/// The live log as far as it was scanned.
-pub(in crate::store) struct LiveLines {
-    pub lines: LinesOfLog,
-    pub walk: Walk,
-}
-
-impl LiveLines {
-    /// Scans what was appended up to a place, and replays what is kept; true if the erasure has to begin again.
-    pub fn go_on(
-        &mut self,
-        log: &dyn DiskFile,
-        end: u64,
-        chosen: &mut Chosen,
-        replay: Option<&mut Replay>,
-    ) -> io::Result<bool> {
-        let before = self.lines.hits.len();
-        let mut rest = Rest {
-            chosen,
-            lines: &mut self.lines,
-            replay,
-            is_upset: false,
-        };
-        let reading = Reading {
-            trusted_until: end,
-            threads: 1,
-        };
-        let tail = self.walk.go(log, end, reading, &mut rest)?;
-        let is_upset = rest.is_upset || tail.is_some();
-        self.lines.is_even = self.walk.redacted.is_even();
-        // Which lines may go where seqs jump is a question to all of them.
-        Ok(is_upset || (self.lines.hits.len() > before && !self.lines.is_even))
-    }
-}
-
-struct Rest<'a> {
-    chosen: &'a mut Chosen,
-    lines: &'a mut LinesOfLog,
-    replay: Option<&'a mut Replay>,
-    is_upset: bool,
-}
-
-impl Rest<'_> {
-    fn see(&mut self, known: &Known<'_>) {
-        self.is_upset |= self.chosen.is_upset_by(known);
-        if self.chosen.doomed.takes(known) {
-            self.lines.take(known);
-            self.chosen.saw([known.id.to_vec()].into());
-        }
-    }
-}
-
-impl Sink for Rest<'_> {
-    fn make_room(&mut self, coming: IncomingEvents) -> std::result::Result<(), Refused> {
-        match &mut self.replay {
-            Some(replay) => replay.make_room(coming),
-            None => memory::check(),
-        }
-    }
-
-    fn count(&mut self, known: Known<'_>, ts: i64) {
-        self.see(&known);
-        if let Some(replay) = &mut self.replay {
-            replay.count(known, ts);
-        }
-    }
-
-    fn hold(&mut self, known: Known<'_>, ts: i64) {
-        self.see(&known);
-        if let Some(replay) = &mut self.replay {
-            replay.hold(known, ts);
-        }
-    }
-
-    fn settle(&mut self, held: BatchFate) {
-        if let Some(replay) = &mut self.replay {
-            replay.settle(held);
         }
     }
 }
 
 /// Reads a trusted log to its end.
 pub(in crate::store) fn walk(log: &dyn DiskFile, end: u64, threads: usize, sink: &mut dyn Sink) -> io::Result<Walk> {
-    walk_without(log, end, threads, HashSet::new(), sink)
-}
-
-/// The same, as if the lines at some places were erased.
-pub(super) fn walk_without(
-    log: &dyn DiskFile,
-    end: u64,
-    threads: usize,
-    going: HashSet<u64>,
-    sink: &mut dyn Sink,
-) -> io::Result<Walk> {
     let reading = Reading {
         trusted_until: end,
         threads,
     };
     let mut walk = Walk::new(None);
-    walk.redacted.going = going;
     walk.go(log, end, reading, sink)?;
     Ok(walk)
 }
@@ -675,7 +428,12 @@ mod tests {
                     awaited.extend_from_slice(line.as_bytes());
                 } else {
                     let seq = seq as u64;
-                    hits.push(DoomedLine { offset, seq, hash });
+                    hits.push(DoomedLine {
+                        offset,
+                        seq,
+                        hash,
+                        is_salted: false,
+                    });
                     write_redacted(seq, &hash, &mut awaited);
                 }
                 offset += line.len() as u64;

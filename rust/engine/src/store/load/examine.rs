@@ -11,7 +11,6 @@ use super::replaced::Unfit;
 use super::tails::whole_events;
 use crate::options::Checking;
 use crate::store::archives::check::Past;
-use crate::store::archives::replay::{Observed, ReplayObserver};
 use crate::store::files::held::{HeldFiles, Need};
 use chronolog::damage::{Damage, DamageKind};
 use chronolog::disk::{Access, Disk, DiskFile, FolderMode, open_if_there, read_upto};
@@ -57,8 +56,8 @@ pub struct Look<'a> {
     pub way: Option<&'a WayBack>,
     /// Whether segments are used.
     pub sealed: bool,
-    /// Who looks on.
-    pub observer: Option<&'a dyn ReplayObserver>,
+    /// Only damage matters: scopes and the trail are passed over.
+    pub only_damage: bool,
 }
 
 impl Look<'_> {
@@ -71,7 +70,7 @@ impl Look<'_> {
             is_past: false,
             way: None,
             sealed: false,
-            observer: None,
+            only_damage: false,
         }
     }
 }
@@ -104,7 +103,7 @@ pub fn examine(
         way: look.way,
     };
     // Whoever looks at everything is also told whose records are not what they should be, unless only damage matters.
-    let watches = look.archives && look.observer.is_none();
+    let watches = look.archives && !look.only_damage;
     if watches {
         loader.watch_scopes();
     }
@@ -120,9 +119,8 @@ pub fn examine(
     if !base.damage.is_empty() {
         loader.note_loss();
     }
-    let has_trail = !look.is_past && look.observer.is_none();
+    let has_trail = !look.is_past && !look.only_damage;
     let mut walk = resumed.unwrap_or_else(|| Walk::new(synced)).promised(hint.promised());
-    // Who looks on has the trail from the open log.
     walk.follower.has_trail = has_trail;
     let reading = Reading {
         trusted_until: if look.checking == Checking::Quick {
@@ -132,22 +130,14 @@ pub fn examine(
         },
         threads: look.threads,
     };
-    let mut tail = match look.observer {
-        Some(observer) => {
-            observer.begin();
-            let tail = walk.go_with_progress(log, length, reading, &mut Observed(loader, observer), progress)?;
-            observer.end(&walk);
-            tail
-        }
-        None => walk.go_with_progress(log, length, reading, loader, progress)?,
-    };
+    let mut tail = walk.go_with_progress(log, length, reading, loader, progress)?;
     if let Some(tail) = tail.as_mut().filter(|_| walk.follower.tail.is_some()) {
         let whole = whole_events(log, tail.offset..length, walk.mark().head, 0)?;
         tail.events = whole.map_or(0, |whole| whole.events);
     }
     if look.archives {
         let erasures = Some(walk.told_erasures().cloned().collect());
-        let past = Past::follow(disk, layout, &beginning, erasures, look.threads, look.observer)?;
+        let past = Past::follow(disk, layout, &beginning, erasures, look.threads)?;
         base.damage.extend(past.damage);
         base.returned.extend(past.returned);
         base.altered.extend(past.altered);

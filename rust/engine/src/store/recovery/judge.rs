@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use super::returning::notes_of;
 use crate::options::Checking;
-use crate::store::archives::replay::ReplayObserver;
 use crate::store::archives::way::tell_pruned;
 use crate::store::files::held::{HeldFiles, Need, Prefix};
 use crate::store::files::segments::{SegmentFolder, altered_segments, has_segments};
@@ -49,16 +48,16 @@ pub(in crate::store) fn verify(
     threads: usize,
     progress: Progress<'_>,
 ) -> Result<Report> {
-    verify_at(disk, layout, threads, i64::MAX, None, progress)
+    verify_at(disk, layout, threads, i64::MAX, false, progress)
 }
 
-/// The same with a note about events that carry a time later than `now`. With an observer, what is derived is not checked.
+/// The same with a note about events that carry a time later than `now`; what is derived is not checked if only damage matters.
 pub(in crate::store) fn verify_at(
     disk: &dyn Disk,
     layout: &Layout,
     threads: usize,
     now: i64,
-    observer: Option<&dyn ReplayObserver>,
+    only_damage: bool,
     progress: Progress<'_>,
 ) -> Result<Report> {
     disk.guard(layout.folder(), FolderMode::default());
@@ -68,7 +67,7 @@ pub(in crate::store) fn verify_at(
             let lost = look_for_lost(disk, layout, threads, &mut Loader::checking()).at(layout.log())?;
             return Ok(lost.unwrap_or_else(nothing));
         };
-        let mut report = judge(&held, layout, threads, now, observer, progress)?;
+        let mut report = judge(&held, layout, threads, now, only_damage, progress)?;
         let is_same = |before: &Report| {
             before.damage == report.damage && before.altered == report.altered && before.notes == report.notes
         };
@@ -127,17 +126,17 @@ fn judge(
     layout: &Layout,
     threads: usize,
     now: i64,
-    observer: Option<&dyn ReplayObserver>,
+    only_damage: bool,
     progress: Progress<'_>,
 ) -> Result<Report> {
     let look = Look {
         archives: true,
-        observer,
+        only_damage,
         ..Look::at_log(threads, Checking::Full)
     };
     // Text index and segments are compared with all records; otherwise only records about embeddings are kept in memory.
     let has_indexes = || !text_names(&held.disk, layout).is_empty() || has_segments(&held.disk, layout);
-    let is_indexed = observer.is_none() && has_indexes();
+    let is_indexed = !only_damage && has_indexes();
     let mut taker = match is_indexed {
         true => Loader::loading(),
         false => Loader::checking_rows(),
@@ -151,7 +150,7 @@ fn judge(
         let rows = check_rows(&held.disk, layout, state, threads)?;
         report.damage.extend(rows.damage);
         report.notes.extend(rows.notes);
-        if observer.is_none() {
+        if !only_damage {
             report.altered.extend(altered_codes(&held.disk, layout, state, threads));
         }
         if is_indexed {

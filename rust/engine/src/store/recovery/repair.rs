@@ -405,7 +405,7 @@ impl<'a> Mending<'a> {
         }
         for _ in 0..MOST_LOOKS {
             let archives = site.layout.archives();
-            let look = || Past::follow(&plan.after, &site.layout, &beginning, None, threads, None).at(&archives);
+            let look = || Past::follow(&plan.after, &site.layout, &beginning, None, threads).at(&archives);
             let past = look()?;
             if past.damage.is_empty() {
                 return Ok(Some(plan));
