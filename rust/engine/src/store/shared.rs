@@ -48,7 +48,7 @@ impl DueWork {
                 _ => 0,
             },
             leased: store.log.lock.is_leased(),
-            snapshot: store.snapshots.is_wanted(),
+            snapshot: store.snapshots.wanted,
             sealing: store.views.text.wants_sealing() || store.wants_segment(),
             unverified: store.verified.is_pending,
             untold: store.log.head.is_owed(),

@@ -27,7 +27,6 @@ pub struct VerifiedChain {
     pub is_pending: bool,
 }
 
-/// What is still to be verified.
 pub(in crate::store) struct Verification {
     log: Arc<dyn DiskFile>,
     until: u64,
@@ -80,20 +79,18 @@ impl Sink for Stoppable<'_> {
 /// # Errors
 /// `Io`, `Closed`.
 pub fn verify_opened(turns: &impl Turns, now: i64) -> Result<()> {
-    let started = turns.turn(|store| {
+    let (work, threads) = turns.turn(|store| {
         store.refresh()?;
         Ok((store.unverified(), store.options.threads))
     })?;
-    let (Some(work), threads) = started else {
+    let run = |work: &Verification| work.run(Reading::new(threads), &AtomicBool::new(false), &mut || {});
+    let Some((work, is_whole)) = work.and_then(|work| run(&work).map(|is_whole| (work, is_whole))) else {
         return Ok(());
     };
-    if let Some(is_whole) = work.run(Reading::new(threads), &AtomicBool::new(false), &mut || {}) {
-        turns.turn(|store| {
-            store.end_verifying(&work, is_whole, now);
-            store.refresh()
-        })?;
-    }
-    Ok(())
+    turns.turn(|store| {
+        store.end_verifying(&work, is_whole, now);
+        store.refresh()
+    })
 }
 
 impl Store {
@@ -126,16 +123,14 @@ impl Store {
         if *self.state.changes().state_id() != work.state_id {
             return;
         }
-        match is_whole {
-            false => self.distrust(),
-            true => {
-                self.verified = VerifiedChain {
-                    seq: Some(work.seq),
-                    at: Some(now),
-                    is_pending: false,
-                };
-            }
+        if !is_whole {
+            return self.distrust();
         }
+        self.verified = VerifiedChain {
+            seq: Some(work.seq),
+            at: Some(now),
+            is_pending: false,
+        };
     }
 
     /// What was not verified is not used for answers any more: the next call reads and checks the whole log.

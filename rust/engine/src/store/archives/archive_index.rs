@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::io;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use chronolog::archive::{self, Archive, damage_in};
 use chronolog::damage::{Damage, DamageKind};
@@ -29,7 +29,6 @@ const PLACES: SectionId = 2;
 
 /// An archive that is the one the log names, with its index once that was needed.
 pub(in crate::store) struct IndexedArchive {
-    /// Its name, relative to the store's folder.
     pub name: String,
     pub archive: Archive,
     pub length: u64,
@@ -52,8 +51,13 @@ impl ArchiveCache {
         digest: &str,
     ) -> Result<Option<Arc<IndexedArchive>>> {
         let path = layout.inside(name);
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(name).cloned();
-        if let Some(indexed) = known.filter(|indexed| indexed.sha256.text() == digest && is_at(disk, &path, indexed)) {
+        let known = self.known().get(name).cloned();
+        let is_current = |indexed: &Arc<IndexedArchive>| {
+            let (here, there) = (indexed.archive.packed.identity(), disk.status(&path));
+            let is_there = matches!((here, there), (Ok(here), Ok(there)) if here == there.identity);
+            is_there && indexed.sha256.text() == digest
+        };
+        if let Some(indexed) = known.filter(is_current) {
             return Ok(Some(indexed));
         }
         let archive = match archive::open(disk, &path) {
@@ -71,21 +75,17 @@ impl ArchiveCache {
             sha256,
             index: Mutex::default(),
         });
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        known.insert(name.to_owned(), Arc::clone(&indexed));
+        self.known().insert(name.to_owned(), Arc::clone(&indexed));
         Ok(Some(indexed))
     }
 
-    /// Gives back the memory that reading took.
-    pub fn rest(&self) {
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        known.values().for_each(|indexed| indexed.archive.rest());
+    fn known(&self) -> MutexGuard<'_, HashMap<String, Arc<IndexedArchive>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
 
-fn is_at(disk: &dyn Disk, path: &Path, indexed: &IndexedArchive) -> bool {
-    let (here, there) = (indexed.archive.packed.identity(), disk.status(path));
-    matches!((here, there), (Ok(here), Ok(there)) if here == there.identity)
+    pub fn rest(&self) {
+        self.known().values().for_each(|indexed| indexed.archive.rest());
+    }
 }
 
 impl IndexedArchive {
@@ -100,12 +100,11 @@ impl IndexedArchive {
             return Ok(places);
         }
         let entries = self.make_index(threads)?;
-        // It is derived: if it cannot be written, it stays in memory and is made again next time.
-        let stored = write(disk, layout, &self.name, &self.sha256, &entries).ok().flatten();
-        *index = match stored {
-            Some(stored) => Some(stored),
-            None => Some(EventIndex::in_memory(&self.sha256, &entries).at(&path)?),
-        };
+        *index = write(disk, layout, &self.name, &self.sha256, &entries).ok().flatten();
+        if index.is_none() {
+            // It could not be written: it stays in memory and is made again next time.
+            *index = Some(EventIndex::in_memory(&self.sha256, &entries).at(&path)?);
+        }
         let places = entries.iter().filter(|(found, _)| *found == hash);
         Ok(places.map(|(_, place)| *place).collect())
     }
@@ -123,7 +122,6 @@ impl IndexedArchive {
     }
 }
 
-/// The hash of an id as it stands between quotes.
 fn hash_of(id: &[u8]) -> u64 {
     let raw = sha256(id).raw();
     raw[..8].iter().fold(0, |sum, b| sum << 8 | u64::from(*b))
@@ -139,13 +137,10 @@ struct EventIndex {
 impl EventIndex {
     /// Opens an index; `None` if it is not there, of another version, of another archive, or not whole.
     fn stored(disk: &dyn Disk, path: &Path, archive: &Hex) -> io::Result<Option<Self>> {
-        let Some(file) = open_if_there(disk, path)? else {
-            return Ok(None);
-        };
-        Ok(Self::open(file.map(u64::MAX)?, archive))
+        let mapped = open_if_there(disk, path)?.map(|file| file.map(u64::MAX));
+        Ok(mapped.transpose()?.and_then(|bytes| Self::open(bytes, archive)))
     }
 
-    /// One whose file could not be written.
     fn in_memory(archive: &Hex, entries: &[(u64, u64)]) -> io::Result<Self> {
         let file = Arc::new(MemoryFile::default());
         encode(file.clone(), archive, entries)?;
@@ -175,7 +170,6 @@ impl EventIndex {
     }
 }
 
-/// The version, and the archive.
 fn meta_of(archive: &Hex) -> Vec<u8> {
     [&MAGIC[..], &archive.raw()].concat()
 }
@@ -185,9 +179,8 @@ fn encode(file: Arc<dyn DiskFile>, archive: &Hex, entries: &[(u64, u64)]) -> io:
     out.begin(HASHES)?;
     entries.iter().try_for_each(|(hash, _)| out.add(&hash.to_le_bytes()))?;
     out.begin(PLACES)?;
-    entries
-        .iter()
-        .try_for_each(|(_, place)| out.add(&place.to_le_bytes()))?;
+    let mut places = entries.iter().map(|(_, place)| place.to_le_bytes());
+    places.try_for_each(|place| out.add(&place))?;
     out.finish(&meta_of(archive)).map(drop)
 }
 
@@ -253,7 +246,6 @@ impl<T> OrDamage<T> for std::io::Result<T> {
     }
 }
 
-/// That an archive is not what it was.
 pub(in crate::store) fn archive_altered(name: &str, reason: String) -> Error {
     Error::Corrupted(Box::new(finding(name, DamageKind::ArchiveAltered, reason)))
 }
@@ -269,10 +261,9 @@ pub(in crate::store) fn damaged(name: &str, found: &Damage) -> Error {
 /// An archive is believed only if it is the one that the log names.
 pub(in crate::store) fn check_digest(packed: &dyn DiskFile, name: &str, digest: &str) -> Result<Hex> {
     let found = archive::file_digest(packed).at(Path::new(name))?;
-    if found.text() == digest {
-        Ok(found)
-    } else {
-        Err(archive_altered(name, format!("its SHA-256 is {}", found.text())))
+    match found.text() == digest {
+        true => Ok(found),
+        false => Err(archive_altered(name, format!("its SHA-256 is {}", found.text()))),
     }
 }
 

@@ -28,7 +28,6 @@ use chronolog::trail::Trail;
 use chronolog::verify::{ErasureSeen, Sink, Walk, finding};
 use chronolog::wal::reader::Reading;
 
-/// What was found in the archives.
 #[derive(Default)]
 pub(in crate::store) struct Past {
     pub damage: Vec<Damage>,
@@ -133,10 +132,9 @@ impl Past {
         }
         if let Some(seen) = follows {
             let told = &seen.told;
-            let history = if told.is_dropped {
-                "history dropped"
-            } else {
-                "history redacted"
+            let history = match told.is_dropped {
+                true => "history dropped",
+                false => "history redacted",
             };
             self.notes.push(format!(
                 "erased at event {}, {}: {:?}: {} records, {} lines, {} of them without salt, {history}",
@@ -171,20 +169,16 @@ impl Past {
             return;
         }
         let found = older.trail.as_ref().filter(|trail| trail.from == from);
-        if has_start(way, number + 1, from) == Some(false) {
-            self.at(
-                hop,
-                (hop.offset, hop.seq),
-                DamageKind::TrailBroken,
-                "it begins elsewhere",
-            );
-        } else if found.is_none() {
-            self.notes
-                .push(format!("trail not compared: its start, event {from}, is not there"));
-        } else if found.is_some_and(|trail| trail.value() != value) {
-            let reason = "it is not the trail of the log before";
-            self.at(hop, (hop.offset, hop.seq), DamageKind::TrailBroken, reason);
-        }
+        let reason = match found {
+            _ if has_start(way, number + 1, from) == Some(false) => "it begins elsewhere",
+            None => {
+                let note = format!("trail not compared: its start, event {from}, is not there");
+                return self.notes.push(note);
+            }
+            Some(trail) if trail.value() != value => "it is not the trail of the log before",
+            Some(_) => return,
+        };
+        self.at(hop, (hop.offset, hop.seq), DamageKind::TrailBroken, reason);
     }
 
     /// Checks the base of an archived segment. It may be missing if the history before it adds up to it.
@@ -195,14 +189,14 @@ impl Past {
         let plain = base_name(sha256.text());
         let (name, base) = match open_base(disk, layout, &sha256).map_err(|fault| NamedFault::apart(fault).1) {
             Err(fault) if is_of_this_file(&fault) => {
-                let note = format!("history unavailable: {plain} cannot be read: {fault}");
-                self.notes.push(note);
+                self.notes
+                    .push(format!("history unavailable: {plain} cannot be read: {fault}"));
                 return Ok(());
             }
             Err(fault) => return Err(fault).naming(&layout.inside(&plain)),
-            Ok(None) if is_added_up => return Ok(()),
             Ok(None) => {
-                self.notes.push(format!("history unavailable: {plain} is not there"));
+                let note = format!("history unavailable: {plain} is not there");
+                self.notes.extend((!is_added_up).then_some(note));
                 return Ok(());
             }
             Ok(Some(there)) => there,
@@ -210,10 +204,7 @@ impl Past {
         let reason = match archive::file_digest(&*base.log) {
             Ok(found) if found == sha256 => None,
             Ok(_) => Some("it is not the base that an archived segment started from".to_owned()),
-            Err(fault) => match damage_in(&fault) {
-                Some(reason) => Some(reason),
-                None => return Err(fault).naming(&layout.inside(&name)),
-            },
+            Err(fault) => Some(damage_in(&fault).map_or_else(|| Err(fault).naming(&layout.inside(&name)), Ok)?),
         };
         if let Some(reason) = reason {
             self.damage.push(finding(&name, DamageKind::BaseAltered, reason));
@@ -424,9 +415,8 @@ fn is_compared(hop: &Hop) -> bool {
 }
 
 fn is_base_there(disk: &dyn Disk, layout: &Layout, hop: &Hop) -> bool {
-    hop.base
-        .1
-        .is_some_and(|sha256| !matches!(open_base(disk, layout, &sha256), Ok(None)))
+    let is_there = |sha256| !matches!(open_base(disk, layout, &sha256), Ok(None));
+    hop.base.1.is_some_and(is_there)
 }
 
 /// Which of the retired logs have to be added up: to take in events costs more than to judge their lines.

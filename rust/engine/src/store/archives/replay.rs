@@ -23,13 +23,10 @@ use chronomemory_state::state::State;
 /// Takes in retired logs, one after the other; without a state it only looks.
 #[derive(Default)]
 pub(in crate::store) struct Replay {
-    /// Records that were never there, if some are to be erased.
     without: Option<Arc<Doomed>>,
     /// What the logs so far add up to, if what they start from is known.
     pub state: Option<State>,
-    /// Which events speak of which record, if anyone wants to know.
     pub mentions: Option<Mentions>,
-    /// There was not enough memory for the records.
     pub gave_up: bool,
     /// What the next log starts from accounts for its events up to here.
     pub settled_until: Option<u64>,
@@ -37,7 +34,6 @@ pub(in crate::store) struct Replay {
 }
 
 impl Replay {
-    /// One for which these records were never there.
     pub fn without(doomed: &Arc<Doomed>) -> Self {
         Self {
             without: Some(Arc::clone(doomed)),
@@ -49,7 +45,6 @@ impl Replay {
         self.state = (!self.gave_up).then(State::default);
     }
 
-    /// Begins with what a base holds, if it is the one with this digest.
     pub fn begin_with(&mut self, file: &dyn DiskFile, sha256: &Hex) {
         if self.gave_up {
             return;
@@ -198,7 +193,6 @@ impl Doomed {
         self.0.insert(id.to_vec())
     }
 
-    /// Whether the record of an id is one of them.
     pub fn has(&self, id: &[u8]) -> bool {
         self.0.contains(id)
     }

@@ -44,15 +44,12 @@ pub(in crate::store) struct Hop {
     pub trail: Option<Trail>,
     /// The events in it that record erasures; `None` if they were not looked for.
     pub erasures: Option<Vec<ErasureSeen>>,
-    /// Its erased lines.
     pub redacted: RedactedLines,
     /// Why it is not the log that was retired.
     pub wrong: Option<Damage>,
     /// The history up to it does not add up to its base.
     pub differs: bool,
-    /// Its index does not match it.
     pub altered_index: Option<Damage>,
-    /// Why its index was not compared.
     pub index_note: Option<String>,
 }
 
@@ -67,7 +64,6 @@ pub(in crate::store) enum End {
     Fault(io::Error),
 }
 
-/// The way back from a log.
 pub(in crate::store) struct PastLogs {
     /// The logs on it, the live one first.
     pub hops: Vec<Hop>,
@@ -77,7 +73,6 @@ pub(in crate::store) struct PastLogs {
 /// An archive that was opened: with its digest if that was checked, its length and its beginning.
 pub(in crate::store) type OpenedArchive = (Option<(Archive, Hex)>, u64, Beginning);
 
-/// Opens the archive with a name and a digest.
 pub(in crate::store) type OpenArchive<'a> = &'a mut dyn FnMut(&str, &str) -> std::result::Result<OpenedArchive, End>;
 
 pub(in crate::store) fn altered(name: &str, reason: impl Into<String>) -> End {
@@ -159,7 +154,6 @@ impl Hop {
         self.sentinel.as_ref()?.told.trail.known()
     }
 
-    /// Whether its base counts as it is, whatever the history before it adds up to.
     pub fn is_base_declared(&self) -> bool {
         self.sentinel.as_ref().is_none_or(Sentinel::is_base_declared)
     }
@@ -201,7 +195,6 @@ impl PastLogs {
     }
 }
 
-/// The length of the log in an archive, and its beginning.
 pub(in crate::store) fn begin_archive(archive: &Archive) -> io::Result<(u64, Beginning)> {
     let length = archive.log.length()?;
     Ok((length, beginning_of(&*archive.log, length)?))
@@ -232,13 +225,11 @@ fn step(sentinel: &Sentinel, way: &WayBack, open: OpenArchive<'_>) -> std::resul
 
 /// A retired log that was kept.
 pub(in crate::store) struct RetiredSegment {
-    /// The file, from the store's folder on.
     pub name: String,
     pub archive: Archive,
     pub digest: Hex,
     /// Its first and its last seq, as the sentinel says that names it.
     pub span: (u64, u64),
-    /// How many lines of it are redacted.
     pub redacted: u64,
     pub start: Start,
 }

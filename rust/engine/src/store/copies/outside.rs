@@ -12,12 +12,12 @@ use crate::store::files::known_copies::{KnownCopies, KnownCopy, look_into, own_p
 use crate::store::recovery::judge::verify;
 use crate::store::turns::{Turns, sync, take_care};
 use crate::store::upkeep::backup::{BackingUp, next_name};
-use chronolog::disk::{Disk, FolderMode, UnexpectedEntry};
+use chronolog::disk::{FolderMode, UnexpectedEntry};
 use chronolog::error::{At, Error, Result};
 use chronolog::event::stamp;
 use chronolog::hint::{Synced, read_hint};
 use chronolog::layout::{FOLDER, Layout, is_backup_folder, is_in_draft};
-use chronolog::log::files::{is_folder, with_suffix};
+use chronolog::log::files::{is_folder, ours_in, with_suffix};
 use chronolog::log::{Log, Site};
 use chronolog::verify::Report;
 
@@ -79,20 +79,14 @@ pub fn copy_out(
             store.on_log(Log::sync)?;
             let rows = store.vectors.named_rows(&store.state);
             let copy = BackingUp::start(&store.site, &store.log, rows, target.clone());
-            match copy.reached {
-                Some(ends) => Ok((copy, ends)),
-                None => Err(refused(store.log.open().is_some())),
-            }
+            let ends = copy.reached.ok_or_else(|| not_copied(store.log.open().is_some()))?;
+            Ok((copy, ends))
         })
     });
-    let (copy, ends) = match started {
-        Ok(started) => started,
-        Err(fault) => {
-            // Nothing is in it yet; what cannot be removed says nothing.
-            let _ = site.disk.remove_dir(&draft.folder);
-            return Err(fault);
-        }
-    };
+    let (copy, ends) = started.inspect_err(|_| {
+        // Nothing is in it yet.
+        let _ = site.disk.remove_dir(&draft.folder);
+    })?;
     let mut noted = KnownCopy {
         path: target.to_string_lossy().into_owned(),
         at: made,
@@ -106,17 +100,13 @@ pub fn copy_out(
     let written = write_verified(&site, copy, &ends, threads, progress);
     let is_nothing_left = !site.disk.exists(&draft.folder) && !site.disk.exists(&target);
     drop(draft);
-    let bytes = match written {
-        Ok(bytes) => bytes,
-        Err(fault) => {
-            if is_nothing_left {
-                known.0.retain(|copy| copy.path != noted.path);
-                // A copy that is named and not there misleads nobody; why there is none is what must be told.
-                let _ = known.write(&site);
-            }
-            return Err(fault);
+    let bytes = written.inspect_err(|_| {
+        if is_nothing_left {
+            known.0.retain(|copy| copy.path != noted.path);
+            // A note of a copy that is not there does no harm; the error says why there is none.
+            let _ = known.write(&site);
         }
-    };
+    })?;
     noted.is_verified = true;
     known.note(noted);
     known.write(&site)?;
@@ -157,7 +147,7 @@ fn write_verified(site: &Site, copy: BackingUp, ends: &Synced, threads: usize, p
     copy.write(progress)?;
     let inside = Layout::of_folder(copy.draft.clone());
     check(&verify(&*site.disk, &inside, threads, progress)?, ends, &copy.target)?;
-    let bytes = weight_of(&*site.disk, &copy.draft)?;
+    let bytes = weight_of(&*site.disk, &copy.draft);
     if site.disk.exists(&copy.target) {
         return Err(Error::io(&copy.target, std::io::ErrorKind::AlreadyExists.into()));
     }
@@ -165,7 +155,7 @@ fn write_verified(site: &Site, copy: BackingUp, ends: &Synced, threads: usize, p
     Ok(bytes)
 }
 
-fn refused(is_damaged: bool) -> Error {
+fn not_copied(is_damaged: bool) -> Error {
     let why = match is_damaged {
         true => "the end of the log cannot be read, so that no copy of it can be verified: repair() first",
         false => "there is nothing to copy yet",
@@ -174,16 +164,15 @@ fn refused(is_damaged: bool) -> Error {
 }
 
 fn check(report: &Report, ends: &Synced, target: &Path) -> Result<()> {
-    let reason = match (
-        report.damage.first(),
-        &report.tail,
-        &report.cut,
-        report.returned.first(),
-    ) {
-        (Some(damage), ..) => format!("the copy does not verify: {damage}"),
-        (None, Some(_), ..) => "the copy ends in the middle of a write".to_owned(),
-        (None, None, Some(cut), _) => format!("the copy does not verify: {cut}"),
-        (None, None, None, Some(returned)) => format!("the copy holds what was erased: {returned}"),
+    let wrong = report
+        .damage
+        .first()
+        .map(ToString::to_string)
+        .or_else(|| report.cut.clone());
+    let reason = match (wrong, report.returned.first()) {
+        (Some(wrong), _) => format!("the copy does not verify: {wrong}"),
+        _ if report.tail.is_some() => "the copy ends in the middle of a write".to_owned(),
+        (None, Some(returned)) => format!("the copy holds what was erased: {returned}"),
         _ if report.last_seq != ends.seq || report.head != Some(ends.head) => {
             "the copy does not end with the last event of the store".to_owned()
         }
@@ -229,17 +218,16 @@ fn place_for(site: &Site, to: &Path) -> Result<PathBuf> {
     Ok(real)
 }
 
-/// Makes the folder that copies go to, and its name durable; what is made is private.
+/// Makes the folder that copies go to, durably and private.
 fn make_place(site: &Site, around: &Path) -> Result<()> {
     let missing: Vec<&Path> = around.ancestors().take_while(|path| !site.disk.exists(path)).collect();
-    if missing.is_empty() {
-        return Ok(());
+    if !missing.is_empty() {
+        site.disk.create_dir(around).at(around)?;
     }
-    site.disk.create_dir(around).at(around)?;
-    for parent in missing.iter().rev().filter_map(|path| path.parent()) {
-        site.disk.sync_dir(parent).at(parent)?;
-    }
-    Ok(())
+    let parents = missing.iter().rev().filter_map(|path| path.parent());
+    parents
+        .into_iter()
+        .try_for_each(|parent| site.disk.sync_dir(parent).at(parent))
 }
 
 /// A free name, with the folder in which the copy is made: creating that folder reserves the name.
@@ -292,13 +280,11 @@ fn is_of(site: &Site, copy: &KnownCopy, around: &Path) -> bool {
 /// Removes the oldest copies of this store in a folder. What is not what was made there stays; so does what is not ours in a copy.
 fn thin_out(site: &Site, known: &mut KnownCopies, around: &Path, keep: u64) -> Result<Vec<String>> {
     let disk = &*site.disk;
-    let mut copies: Vec<KnownCopy> = known
+    let ours = known
         .0
         .iter()
-        .filter(|copy| is_of(site, copy, around))
-        .cloned()
-        .collect();
-    copies.retain(|copy| copy.is_in_its_place(disk));
+        .filter(|copy| is_of(site, copy, around) && copy.is_in_its_place(disk));
+    let mut copies: Vec<KnownCopy> = ours.cloned().collect();
     // Known in the order in which they were made, whatever the clock said.
     let surplus = copies.len().saturating_sub(usize::try_from(keep).unwrap_or(usize::MAX));
     let mut removed = Vec::new();
@@ -366,18 +352,15 @@ pub fn list(turns: &impl Turns) -> Result<Vec<CopySeen>> {
     })?;
     let (disk, backups) = (&*site.disk, site.layout.backups());
     let mut seen = Vec::new();
-    if is_folder(disk, &backups) {
-        for name in disk.list(&backups).at(&backups)? {
-            let path = backups.join(&name);
-            if !is_backup_folder(&name) || !is_folder(disk, &path) {
-                continue;
-            }
+    for name in ours_in(disk, &backups, is_backup_folder)? {
+        let path = backups.join(&name);
+        if is_folder(disk, &path) {
             let ends = look_into(disk, &path, |inside| read_hint(disk, inside)).ok().flatten();
             seen.push(CopySeen {
                 at: moment_in(&name),
                 seq: ends.map_or(0, |ends| ends.seq),
                 head: ends.map_or_else(String::new, |ends| ends.head.text().to_owned()),
-                bytes: weight_of(disk, &path)?,
+                bytes: weight_of(disk, &path),
                 is_verified: false,
                 is_there: true,
                 is_inside: true,
@@ -387,15 +370,15 @@ pub fn list(turns: &impl Turns) -> Result<Vec<CopySeen>> {
     }
     for known in KnownCopies::read(&site)?.0 {
         let path = known.folder();
-        let is_there = is_copy(disk, &path);
+        let is_there = look_into(disk, &path, |inside| is_folder(disk, inside.folder()));
         seen.push(CopySeen {
             at: known.at,
             seq: known.seq,
             head: known.head.clone(),
-            bytes: look_into(disk, &path, |inside| match is_there {
-                true => weight_of(disk, inside.folder()),
-                false => Ok(0),
-            })?,
+            bytes: match is_there {
+                true => look_into(disk, &path, |inside| weight_of(disk, inside.folder())),
+                false => 0,
+            },
             is_verified: known.is_verified && known.is_in_its_place(disk),
             is_there,
             is_inside: false,
@@ -404,11 +387,6 @@ pub fn list(turns: &impl Turns) -> Result<Vec<CopySeen>> {
     }
     seen.sort_by(|a, b| (a.at, &a.path).cmp(&(b.at, &b.path)));
     Ok(seen)
-}
-
-/// Whether a folder can be looked into, and no link leads to it.
-pub(in crate::store) fn is_copy(disk: &dyn Disk, path: &Path) -> bool {
-    look_into(disk, path, |inside| is_folder(disk, inside.folder()))
 }
 
 /// Forgets copies outside that are gone for good; says how many were known.
@@ -420,14 +398,11 @@ pub fn forget(turns: &impl Turns, paths: &[PathBuf], now: &dyn Fn() -> i64) -> R
     let site = turns.turn(|store| Ok(Arc::clone(&store.site)))?;
     let mut known = KnownCopies::read(&site)?;
     let before = known.0.len();
-    for copy in known.0.iter().filter(|copy| paths.contains(&copy.folder())) {
-        if let Some(there) = [copy.folder(), copy.draft()].iter().find(|path| site.disk.exists(path)) {
-            return Err(Error::must(
-                "paths",
-                "be gone, for an erasure must tell of what is there",
-                there.display(),
-            ));
-        }
+    let named = known.0.iter().filter(|copy| paths.contains(&copy.folder()));
+    let mut there = named.flat_map(|copy| [copy.folder(), copy.draft()]);
+    if let Some(there) = there.find(|path| site.disk.exists(path)) {
+        let must = "be gone, for an erasure must tell of what is there";
+        return Err(Error::must("paths", must, there.display()));
     }
     known.0.retain(|copy| !paths.contains(&copy.folder()));
     let gone = before - known.0.len();

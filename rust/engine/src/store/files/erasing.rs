@@ -16,12 +16,10 @@ use chronolog::layout::{
 use chronolog::log::Site;
 use chronolog::log::files::{is_folder, is_ours, names_in, remove_if_there, remove_ours};
 
-/// What an erasure leaves to be removed.
 #[derive(Debug)]
 pub(in crate::store) struct Erasing {
     /// The base of the log that tells of it; something else if it cannot be read.
     pub base: Option<Hex>,
-    /// What goes, named from the store's folder on.
     pub remove: Vec<String>,
 }
 
@@ -82,15 +80,11 @@ impl Erasing {
         Ok(())
     }
 
-    /// If nothing has happened: removes the folders in which somebody was cleaning a copy, durably.
+    /// If nothing has happened: removes the folders in which a restore was cleaning a copy, durably.
     pub fn remove_drafts(&self, site: &Site) -> Result<()> {
-        for name in &self.remove {
-            match name.split_once('/') {
-                Some(("backup", folder)) if is_backup_draft(folder) => remove_draft(site, &site.layout.inside(name))?,
-                _ => {}
-            }
-        }
-        Ok(())
+        let is_draft = |name: &&String| name.strip_prefix("backup/").is_some_and(is_backup_draft);
+        let mut drafts = self.remove.iter().filter(is_draft);
+        drafts.try_for_each(|name| remove_draft(site, &site.layout.inside(name)))
     }
 
     pub fn end(site: &Site) -> Result<()> {

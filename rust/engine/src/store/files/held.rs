@@ -18,7 +18,6 @@ const MOST_TRIES: usize = 100;
 /// More files of rows than this are not held: a process may open only so many.
 const MOST_ROWS: usize = 200;
 
-/// What is gathered.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(in crate::store) enum Need {
     /// The log and what it starts from; it may grow while it is read.
@@ -27,7 +26,6 @@ pub(in crate::store) enum Need {
     Everything,
 }
 
-/// Files that were there at one moment.
 pub(in crate::store) struct HeldFiles<'a> {
     /// All of them, and the others as they are.
     pub disk: Overlay<'a>,
@@ -56,7 +54,7 @@ impl<'a> HeldFiles<'a> {
                 None => held.disk.hide(layout.synced()),
             }
             held.open_named(layout, need)?;
-            if held.is_at_its_path(layout) {
+            if disk.status(layout.log()).is_ok_and(|now| now.identity == held.identity) {
                 return Ok(Some(held));
             }
         }
@@ -64,36 +62,27 @@ impl<'a> HeldFiles<'a> {
     }
 
     fn open_named(&mut self, layout: &Layout, need: Need) -> io::Result<()> {
+        let mut paths = Vec::new();
         match origin_of(&*self.log, self.length)? {
             Origin::Nothing => {}
-            Origin::Ours(sentinel) => {
-                if let Some(sha256) = sentinel.base_sha256 {
-                    self.hold(layout.base(sha256.text()));
-                }
-            }
-            Origin::Foreign => self.hold(layout.snapshot()),
+            Origin::Ours(sentinel) => paths.extend(sentinel.base_sha256.map(|sha256| layout.base(sha256.text()))),
+            Origin::Foreign => paths.push(layout.snapshot()),
         }
         if need == Need::Everything {
             let folder = layout.vectors();
             let mut names = self.disk.list(&folder).unwrap_or_default();
             names.retain(|name| name.ends_with(ROWS_SUFFIX));
             if names.len() <= MOST_ROWS {
-                names.iter().for_each(|name| self.hold(folder.join(name)));
+                paths.extend(names.iter().map(|name| folder.join(name)));
+            }
+        }
+        for path in paths {
+            // One that cannot be opened is opened again where it is needed, and reported there.
+            if let Ok(file) = self.disk.open(&path, Access::Read) {
+                self.disk.show(path, file);
             }
         }
         Ok(())
-    }
-
-    /// Keeps a file open. One that cannot be opened is asked for again by whoever needs it, and the fault is theirs to tell.
-    fn hold(&mut self, path: PathBuf) {
-        if let Ok(file) = self.disk.open(&path, Access::Read) {
-            self.disk.show(path, file);
-        }
-    }
-
-    fn is_at_its_path(&self, layout: &Layout) -> bool {
-        let now = self.disk.status(layout.log());
-        now.is_ok_and(|now| now.identity == self.identity)
     }
 
     /// Whether nobody has written or replaced anything since.
@@ -150,7 +139,6 @@ impl<'a> Overlay<'a> {
         }
     }
 
-    /// Shows this file at a path.
     pub fn show(&mut self, path: PathBuf, file: Arc<dyn DiskFile>) {
         self.files.insert(path, Some(file));
     }
@@ -163,10 +151,8 @@ impl<'a> Overlay<'a> {
 impl Disk for Overlay<'_> {
     fn open(&self, path: &Path, access: Access) -> io::Result<Arc<dyn DiskFile>> {
         if access == Access::Write {
-            return Err(io::Error::new(
-                io::ErrorKind::Unsupported,
-                "files that are held are only read",
-            ));
+            let refused = "files that are held are only read";
+            return Err(io::Error::new(io::ErrorKind::Unsupported, refused));
         }
         match self.files.get(path) {
             Some(Some(file)) => Ok(Arc::clone(file)),
@@ -187,9 +173,7 @@ impl Disk for Overlay<'_> {
     }
 
     fn exists(&self, path: &Path) -> bool {
-        match self.files.get(path) {
-            Some(file) => file.is_some(),
-            None => self.disk.exists(path),
-        }
+        let shown = self.files.get(path).map(Option::is_some);
+        shown.unwrap_or_else(|| self.disk.exists(path))
     }
 }

@@ -11,15 +11,13 @@ use chronolog::hint::{Synced, read_hint};
 use chronolog::json::{self, Value};
 use chronolog::layout::{COPIES, Layout};
 use chronolog::log::Site;
-use chronolog::log::files::{is_folder, with_suffix};
+use chronolog::log::files::with_suffix;
 use chronolog::verify::Report;
 
 use super::proofs::{IMMUTABLE, VECTORS};
 
-/// How many copies are remembered: one a night, for a lifetime.
 const MOST_COPIES: usize = 30_000;
 
-/// A copy outside.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::store) struct KnownCopy {
     pub path: String,
@@ -54,15 +52,14 @@ impl KnownCopy {
     }
 
     fn read(value: &Value) -> Option<Self> {
-        let text = |name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
-        let flag = |name: &str| value.get(name).and_then(Value::as_bool);
+        let text = |name: &str| Some(value.get(name)?.as_str()?.to_owned());
         Some(Self {
             path: text("path")?,
             at: value.get("at")?.as_i64()?,
             seq: value.get("seq")?.as_u64()?,
             head: text("head")?,
             made_by: text("made_by")?,
-            is_verified: flag("verified")?,
+            is_verified: value.get("verified")?.as_bool()?,
         })
     }
 
@@ -78,7 +75,6 @@ impl KnownCopy {
     }
 }
 
-/// All that a store knows of.
 #[derive(Debug, Default)]
 pub(in crate::store) struct KnownCopies(pub Vec<KnownCopy>);
 
@@ -136,28 +132,23 @@ pub(in crate::store) fn look_into<T>(disk: &dyn Disk, folder: &Path, look: impl 
     seen
 }
 
-/// How many bytes the files of a copy have.
-pub(in crate::store) fn weight_of(disk: &dyn Disk, folder: &Path) -> Result<u64> {
-    let mut bytes = 0;
+/// How many bytes the files of a copy have, as far as it can be read.
+pub(in crate::store) fn weight_of(disk: &dyn Disk, folder: &Path) -> u64 {
     let folders = IMMUTABLE.into_iter().chain([VECTORS]).map(|name| folder.join(name));
-    for around in folders
-        .chain([folder.to_owned()])
-        .filter(|around| is_folder(disk, around))
-    {
-        for name in disk.list(&around).at(&around)? {
+    let mut bytes = 0;
+    for around in folders.chain([folder.to_owned()]) {
+        for name in disk.list(&around).unwrap_or_default() {
             bytes += disk.status(&around.join(name)).map_or(0, |file| file.length);
         }
     }
-    Ok(bytes)
+    bytes
 }
 
 /// Notes a copy that was brought back: it still holds what may be erased here later. One in the store's own folder is known.
 pub(in crate::store) fn note_restored(site: &Site, source: &Path, report: &Report, now: i64) -> Result<()> {
     let real = site.disk.real_path(source);
-    let (Some(path), false) = (
-        real.to_str(),
-        real.starts_with(site.disk.real_path(site.layout.folder())),
-    ) else {
+    let own = site.disk.real_path(site.layout.folder());
+    let Some(path) = real.to_str().filter(|_| !real.starts_with(own)) else {
         return Ok(());
     };
     let mut known = KnownCopies::read(site)?;

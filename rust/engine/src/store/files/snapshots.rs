@@ -1,7 +1,7 @@
 //! Decides when `snapshot.json` is due, and writes it for those who read no log.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::segments::remove_segments;
@@ -34,7 +34,7 @@ fn next_snapshot(events: u64) -> u64 {
 /// A snapshot that is being written while others go on.
 pub struct Snapshotting {
     disk: Arc<dyn Disk>,
-    draft: PathBuf,
+    pub(in crate::store) draft: PathBuf,
     header: Header,
     state: Frozen,
     identity: Identity,
@@ -45,13 +45,8 @@ pub struct Snapshotting {
 impl Snapshotting {
     /// Writes the file under a temporary name.
     pub fn run(&self) -> io::Result<()> {
-        snapshot::write(
-            &*self.disk,
-            &self.draft,
-            &self.header,
-            self.state.records(),
-            &mut |_, _| {},
-        )?;
+        let (disk, records) = (&*self.disk, self.state.records());
+        snapshot::write(disk, &self.draft, &self.header, records, &mut |_, _| {})?;
         self.state.check().map_err(io::Error::other)
     }
 
@@ -60,10 +55,6 @@ impl Snapshotting {
         snapshot::write_durably(&*self.disk, &self.draft, &self.header, self.state.records())?;
         self.state.check().map_err(io::Error::other)
     }
-
-    pub(in crate::store) fn draft(&self) -> &Path {
-        &self.draft
-    }
 }
 
 /// When snapshots are written, and where.
@@ -71,12 +62,11 @@ pub(in crate::store) struct Snapshots {
     site: Arc<Site>,
     /// How many events the log has when the next one is due.
     due: u64,
-    /// One is due that is too large to be written on the way.
-    wanted: bool,
+    /// One is due that was not begun.
+    pub wanted: bool,
 }
 
 impl Snapshots {
-    /// Those of a log that was not read yet.
     pub fn new(site: Arc<Site>) -> Self {
         Self {
             site,
@@ -99,11 +89,6 @@ impl Snapshots {
         self.due = next_snapshot(events);
         self.wanted = true;
         true
-    }
-
-    /// Whether one is due that nobody has begun.
-    pub fn is_wanted(&self) -> bool {
-        self.wanted
     }
 
     /// Whether one is due and the state is small enough; the caller then writes it.
@@ -149,11 +134,10 @@ impl Snapshots {
         log.with_lock_for_a_moment(|_| {
             let here = disk.status(layout.log());
             let is_current = here.is_ok_and(|now| now.identity == snapshot.identity);
-            if is_current {
-                disk.rename(&snapshot.draft, &path).at(&path)
-            } else {
-                // Whoever erased something meanwhile has taken it away.
-                remove_if_there(&**disk, &snapshot.draft)
+            match is_current {
+                true => disk.rename(&snapshot.draft, &path).at(&path),
+                // An erasure may have removed it.
+                false => remove_if_there(&**disk, &snapshot.draft),
             }
         })
     }
@@ -161,11 +145,11 @@ impl Snapshots {
     /// Writes a state for people and other tools, without a sync: a torn file is ignored.
     pub fn write(&self, log: &Log, state: &mut State) -> Result<()> {
         let (path, draft) = (self.site.layout.snapshot(), self.site.layout.snapshot_draft());
-        let header = header_of(log);
         let frozen = state.freeze()?;
-        snapshot::write(&*self.site.disk, &draft, &header, frozen.records(), &mut |_, _| {}).at(&draft)?;
+        let disk = &*self.site.disk;
+        snapshot::write(disk, &draft, &header_of(log), frozen.records(), &mut |_, _| {}).at(&draft)?;
         frozen.check()?;
-        self.site.disk.rename(&draft, &path).at(&path)
+        disk.rename(&draft, &path).at(&path)
     }
 }
 

@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::gaps::{Gaps, MOST_TOLD, events};
+use super::gaps::{Gaps, Lost, MOST_TOLD, events};
 use crate::options::Checking;
 use crate::store::files::held::Prefix;
 use crate::store::files::proofs::{copies_of_logs, other_logs, was_restored};
@@ -15,6 +15,7 @@ use crate::store::load::base::Proof;
 use crate::store::load::examine::{Examined, Look, examine, look_beside, look_for_lost};
 use crate::store::load::loader::{Loader, UNPROVEN, put_on_hold};
 use chronolog::damage::{Damage, DamageKind};
+use chronolog::digest::Hex;
 use chronolog::disk::{Access, DiskFile, Identity, UnexpectedEntry, read_upto};
 use chronolog::error::{At, Error, Result};
 use chronolog::event::faces::{VECTORS, face_of};
@@ -30,10 +31,8 @@ use chronolog::origin::{ALONE, Origin};
 use chronolog::verify::{NoSink, Walk, finding};
 use chronomemory_state::state::{State, having};
 
-/// A log as it was read.
 pub(in crate::store) type CureSource = (Arc<dyn DiskFile>, Walk, Origin);
 
-/// What a store will be made of.
 pub(in crate::store) struct Cure {
     /// The log with its gaps filled; `None` if it had none.
     pub healed: Option<Scratch>,
@@ -67,16 +66,16 @@ impl CureSearch<'_> {
     /// Finds what can be proved. Errors: `Corrupted` if part of it is unproven and that is not wanted; `Io`.
     pub fn find(&self, unproven: bool) -> Result<Cure> {
         let hint = read_hint(&*self.site.disk, &self.site.layout).at(&self.site.layout.synced())?;
-        let is_lost = self.log.check_is_there().is_err();
-        if let Some(log) = self.log.open().filter(|_| !is_lost)
-            && log.walk.mark().events > 0
-        {
+        let open = self.log.open().filter(|_| self.log.check_is_there().is_ok());
+        if let Some(log) = open.filter(|log| log.walk.mark().events > 0) {
             return self.cure_of(Arc::clone(&log.file), hint, unproven);
         }
-        match (self.copy_of_lost_log(hint)?, self.log.open()) {
-            (Some(copy), _) => self.cure_of(copy, hint, unproven),
-            (None, Some(log)) if !is_lost => self.cure_of(Arc::clone(&log.file), hint, unproven),
-            _ => self.cure_without_log(hint, unproven),
+        match self
+            .copy_of_lost_log(hint)?
+            .or_else(|| open.map(|log| Arc::clone(&log.file)))
+        {
+            Some(log) => self.cure_of(log, hint, unproven),
+            None => self.cure_without_log(hint, unproven),
         }
     }
 
@@ -101,12 +100,10 @@ impl CureSearch<'_> {
         let mut loader = Loader::salvaging(broken);
         let found = self.examine_alone(&*file, &mut loader)?;
         if found.proof == Proof::Nothing && !unproven {
+            let reason = "the line that names it is lost, and nothing proves which one it was";
             let beside = found.report.damage.iter().find(|damage| damage.path != LOG).cloned();
-            let unnamed = || {
-                let reason = "the line that names it is lost, and nothing proves which one it was";
-                finding("base", DamageKind::BaseMissing, reason)
-            };
-            return Err(Error::Corrupted(Box::new(beside.unwrap_or_else(unnamed))));
+            let beside = beside.unwrap_or_else(|| finding("base", DamageKind::BaseMissing, reason));
+            return Err(Error::Corrupted(Box::new(beside)));
         }
         let reached = loader.last_seq;
         let dropped = std::mem::take(&mut loader.dropped);
@@ -133,10 +130,8 @@ impl CureSearch<'_> {
         let is_headless = !matches!(found.origin, Origin::Ours(_) | Origin::Foreign) && gaps.lose_the_first();
         let first = mark.first.filter(|_| !is_headless);
         let (last_seq, is_cut) = end_by(hint, first, last_seq);
-        lost.extend(is_cut.filter(|_| {
-            gone.iter()
-                .all(|lost| lost.seqs.is_none_or(|(_, last)| last < last_seq))
-        }));
+        let is_before = |lost: &Lost| lost.seqs.is_none_or(|(_, last)| last < last_seq);
+        lost.extend(is_cut.filter(|_| gone.iter().all(is_before)));
         lost.extend(gaps.replaced_end.map(|synced| {
             let seq = synced.seq;
             format!("event {seq} is lost as it was synced: the log holds others in its place")
@@ -182,12 +177,6 @@ impl CureSearch<'_> {
         Ok(best.map(|(_, copy)| copy))
     }
 
-    /// What the report says of a log that is missing.
-    fn missing(&self) -> Option<&Damage> {
-        let damage = &self.log.report.damage;
-        damage.iter().find(|damage| damage.kind == DamageKind::LogMissing)
-    }
-
     /// Without any log a base is all that is left, unless there is none and a copy can be restored instead.
     fn cure_without_log(&self, hint: Option<Synced>, unproven: bool) -> Result<Cure> {
         let mut loader = Loader::salvaging(BTreeSet::new());
@@ -202,7 +191,9 @@ impl CureSearch<'_> {
         let report = report.as_ref().unwrap_or(&self.log.report);
         let state = loader.state.take().unwrap_or_default();
         let is_copied = || state.is_empty() && !self.is_replaced_next && copies_of_logs(disk, layout).next().is_some();
-        if let Some(damage) = self.missing().or(report.damage.first())
+        let mut missing = self.log.report.damage.iter();
+        let missing = missing.find(|damage| damage.kind == DamageKind::LogMissing);
+        if let Some(damage) = missing.or(report.damage.first())
             && (!unproven || is_copied())
         {
             return Err(Error::Corrupted(Box::new(damage.clone())));
@@ -230,19 +221,9 @@ impl CureSearch<'_> {
         let found = self.examine_alone(file, &mut Loader::checking())?;
         let (doubtful, promised) = (gaps.doubtful(), gaps.healed_promise());
         let is_linked = |(begin, last): &&(u64, u64)| !doubtful.iter().any(|place| (begin..=last).contains(&place));
-        let linked = found
-            .walk
-            .follower
-            .scarred
-            .iter()
-            .filter(is_linked)
-            .map(|(begin, _)| *begin);
-        let broken = found
-            .report
-            .damage
-            .iter()
-            .filter(|damage| damage.kind == DamageKind::BrokenBatch);
-        let synced = broken.map(|damage| damage.offset).filter(|begin| *begin < promised);
+        let scarred = found.walk.follower.scarred.iter();
+        let linked = scarred.filter(is_linked).map(|(begin, _)| *begin);
+        let synced = broken_batches(&found.report.damage).filter(|begin| *begin < promised);
         Ok(linked.chain(synced).collect())
     }
 
@@ -254,26 +235,22 @@ impl CureSearch<'_> {
 
 /// A log that was cut at a line is whole as far as it goes: that more was there is told by the hint about the last sync.
 pub(in crate::store) fn lost_end(log: &Log) -> Option<Damage> {
-    let offset = log.report.bytes;
     let reason = log.report.cut.as_ref()?;
     Some(Damage {
-        offset,
+        offset: log.report.bytes,
         ..finding(LOG, DamageKind::LogMissing, reason.as_str())
     })
 }
 
 /// The last seq that was given out, and what to say if the log does not reach it: seqs are not given out again.
-fn end_by(hint: Option<Synced>, first: Option<chronolog::digest::Hex>, known: u64) -> (u64, Option<String>) {
+fn end_by(hint: Option<Synced>, first: Option<Hex>, known: u64) -> (u64, Option<String>) {
     // A log that lost its first event cannot say whether it is the one that the hint speaks of.
     let hint = hint.filter(|hint| first.is_none_or(|first| first == hint.first));
     match hint {
-        Some(hint) if hint.seq > known => {
-            let lost = events(known + 1, hint.seq);
-            let told = format!(
-                "{lost} lost: the log ends at event {known}, and was synced up to event {}",
-                hint.seq
-            );
-            (hint.seq, Some(told))
+        Some(Synced { seq, .. }) if seq > known => {
+            let lost = events(known + 1, seq);
+            let text = format!("{lost} lost: the log ends at event {known}, and was synced up to event {seq}");
+            (seq, Some(text))
         }
         _ => (known, None),
     }
@@ -320,26 +297,28 @@ fn hold_named(state: &mut State) -> Vec<String> {
     ids
 }
 
+fn broken_batches(damage: &[Damage]) -> impl Iterator<Item = u64> {
+    let broken = damage.iter().filter(|damage| damage.kind == DamageKind::BrokenBatch);
+    broken.map(|damage| damage.offset)
+}
+
 /// A damage with the records that a batch speaks of which does not count.
 fn told_of(damage: &Damage, all: &[Damage], dropped: &[(u64, String)]) -> String {
-    let mut said = damage.to_string();
+    let mut text = damage.to_string();
     if damage.kind == DamageKind::BrokenBatch {
-        let later = all.iter().filter(|other| other.kind == DamageKind::BrokenBatch);
-        let later = later.map(|other| other.offset).filter(|offset| *offset > damage.offset);
-        let end = later.min().unwrap_or(u64::MAX);
+        let end = broken_batches(all).filter(|offset| *offset > damage.offset).min();
         // Behind the begin, which is no record.
-        let inside = damage.offset + 1..end;
-        let of_batch = dropped.iter().filter(|(offset, _)| inside.contains(offset));
-        let count = of_batch.clone().count();
-        let ids: Vec<String> = of_batch.take(MOST_TOLD).map(|(_, id)| format!("{id:?}")).collect();
+        let inside = damage.offset + 1..end.unwrap_or(u64::MAX);
+        let ids = dropped.iter().filter(|(offset, _)| inside.contains(offset));
+        let ids: Vec<String> = ids.map(|(_, id)| format!("{id:?}")).collect();
         if !ids.is_empty() {
-            said += &format!("; it speaks of {}", ids.join(", "));
+            text += &format!("; it speaks of {}", ids[..ids.len().min(MOST_TOLD)].join(", "));
         }
-        if count > MOST_TOLD {
-            said += &format!(" and {} more", count - MOST_TOLD);
+        if ids.len() > MOST_TOLD {
+            text += &format!(" and {} more", ids.len() - MOST_TOLD);
         }
     }
-    said
+    text
 }
 
 /// Refuses if a copy, or what was set aside, cannot be looked into. Errors: `Io`, which names it.
@@ -350,27 +329,22 @@ pub(super) fn check_copies_can_be_read(site: &Site) -> Result<()> {
     ];
     for (folder, is_named_so) in kept {
         for name in ours_in(&*site.disk, &folder, is_named_so)? {
-            check_copy(site, &folder.join(name))?;
-        }
-    }
-    Ok(())
-}
-
-/// The same of one copy: a folder, or a file alone.
-fn check_copy(site: &Site, path: &Path) -> Result<()> {
-    if names_in(&*site.disk, path)?.is_none() {
-        return check_file(site, path);
-    }
-    let inside = Layout::of_folder(path.to_owned());
-    let folders: [(PathBuf, Shape); 4] = [
-        (path.to_owned(), is_in_backup),
-        (inside.bases(), is_base_file),
-        (inside.archives(), is_archive_file),
-        (inside.vectors(), is_rows_file),
-    ];
-    for (folder, is_named_so) in folders {
-        for name in ours_in(&*site.disk, &folder, is_named_so)? {
-            check_file(site, &folder.join(name))?;
+            let path = folder.join(&name);
+            if names_in(&*site.disk, &path)?.is_none() {
+                check_file(site, &path)?;
+            }
+            let inside = Layout::of_folder(path.clone());
+            let folders: [(PathBuf, Shape); 4] = [
+                (path, is_in_backup),
+                (inside.bases(), is_base_file),
+                (inside.archives(), is_archive_file),
+                (inside.vectors(), is_rows_file),
+            ];
+            for (folder, is_named_so) in folders {
+                for name in ours_in(&*site.disk, &folder, is_named_so)? {
+                    check_file(site, &folder.join(name))?;
+                }
+            }
         }
     }
     Ok(())
@@ -378,9 +352,10 @@ fn check_copy(site: &Site, path: &Path) -> Result<()> {
 
 fn check_file(site: &Site, path: &Path) -> Result<()> {
     match site.disk.open(path, Access::Read) {
-        Ok(_) => Ok(()),
-        // Somebody removed it meanwhile, or what is there is nobody's copy.
-        Err(fault) if fault.kind() == io::ErrorKind::NotFound || UnexpectedEntry::in_error(&fault).is_some() => Ok(()),
-        Err(fault) => Err(fault).at(path),
+        // It was removed meanwhile, or is no copy.
+        Err(fault) if fault.kind() != io::ErrorKind::NotFound && UnexpectedEntry::in_error(&fault).is_none() => {
+            Err(fault).at(path)
+        }
+        _ => Ok(()),
     }
 }

@@ -62,17 +62,12 @@ struct Layer<'a> {
     /// The digests of the bases that are there.
     bases: &'a [Hex],
     threads: usize,
-    runs: Vec<LineRun>,
+    /// The log, with the runs of the copies behind its own.
+    scan: Scan,
     route: EventRoute,
     unreadable: Vec<BadLine>,
     /// More stood behind its last line than copies account for.
     is_open: bool,
-    /// The highest seq of any line that can be read.
-    highest_seq: u64,
-    /// How many physical lines the log has.
-    lines: u64,
-    /// Behind the last newline of the log.
-    end: u64,
 }
 
 impl<'a> Layer<'a> {
@@ -89,17 +84,14 @@ impl<'a> Layer<'a> {
             copies,
             bases,
             threads,
-            runs: Vec::new(),
+            scan: Scan::default(),
             route: EventRoute::default(),
             unreadable: Vec::new(),
             is_open: false,
-            highest_seq: 0,
-            lines: 0,
-            end: 0,
         };
         layer.scan(&Cuts::default())?;
         let head = known.map(|synced| synced.head);
-        let mut cuts = Cuts::of(&layer.runs, head);
+        let mut cuts = Cuts::of(&layer.scan.runs, head);
         if let Some(synced) = known {
             cuts.cut_behind(&synced.first);
         }
@@ -113,56 +105,58 @@ impl<'a> Layer<'a> {
     /// Whether the chain is there from its first event to the one that was synced last, and beyond, and nothing else.
     fn is_whole(&self, head: Option<Hex>, length: u64) -> bool {
         let is_chained = !self.route.is_broken() && (head.is_none() || self.route.anchor.is_some());
-        is_chained && self.unreadable.is_empty() && self.end >= length
+        is_chained && self.unreadable.is_empty() && self.scan.end >= length
     }
 
     /// Whether the event that was synced last was found, and neither it nor a way to it is in the log itself.
     fn is_of_copies(&self) -> bool {
-        let is_own = |run: usize| self.runs[run].source == 0;
+        let is_own = |run: usize| self.scan.runs[run].source == 0;
         self.route.anchor.is_some_and(|run| !is_own(run)) && !self.route.steps.iter().any(|step| is_own(step.run))
     }
 
     /// Whether the event that was synced last is lost, and no later event follows from it.
     fn loses(&self, synced: &Synced) -> bool {
-        let last = self.route.steps.last().map_or(0, |step| self.runs[step.run].last_seq);
+        let last = self
+            .route
+            .steps
+            .last()
+            .map_or(0, |step| self.scan.runs[step.run].last_seq);
         self.route.anchor.is_none() && last < synced.seq
     }
 
     /// Whether an event was found, or one that follows it.
     fn names(&self, hash: &Hex) -> bool {
         let is_it = |run: &LineRun| run.last == *hash || run.prev.as_ref() == Some(hash);
-        self.route.anchor.is_some() || self.runs.iter().any(is_it)
+        self.route.anchor.is_some() || self.scan.runs.iter().any(is_it)
     }
 
     /// Whether bytes stand behind a place that are no whole line.
     fn has_unreadable_behind(&self, place: u64, length: u64) -> bool {
-        self.end < length || self.unreadable.iter().any(|line| line.offset >= place)
+        self.scan.end < length || self.unreadable.iter().any(|line| line.offset >= place)
     }
 
     fn find(&mut self, cuts: &Cuts, head: Option<Hex>) -> io::Result<()> {
         self.scan(cuts)?;
-        self.route = EventRoute::find(&self.runs, head, self.sentinel());
+        self.route = EventRoute::find(&self.scan.runs, head, self.sentinel());
         Ok(())
     }
 
     /// The run of the log that begins with the newest compaction of ours whose base is there: what is older was retired.
     fn sentinel(&self) -> Option<usize> {
         let is_there = |run: &LineRun| run.source == 0 && run.base.is_some_and(|base| self.bases.contains(&base));
-        let begun = self.runs.iter().enumerate().filter(|(_, run)| is_there(run));
+        let begun = self.scan.runs.iter().enumerate().filter(|(_, run)| is_there(run));
         begun.max_by_key(|(_, run)| run.first_seq).map(|(number, _)| number)
     }
 
     fn scan(&mut self, cuts: &Cuts) -> io::Result<()> {
         let mut unreadable = Vec::new();
-        let scan = Scan::of(self.log, 0, cuts, self.threads, &mut |offset, text, number, fault| {
+        self.scan = Scan::of(self.log, 0, cuts, self.threads, &mut |offset, text, number, fault| {
             unreadable.push(BadLine::unreadable(offset, text, number, fault));
         })?;
         self.unreadable = unreadable;
-        (self.highest_seq, self.lines, self.end) = (scan.highest_seq, scan.lines, scan.end);
-        self.runs = scan.runs;
         for (number, copy) in self.copies.iter().enumerate() {
             let scan = Scan::of(&**copy, number + 1, cuts, self.threads, &mut |_, _, _, _| {})?;
-            self.runs.extend(scan.runs);
+            self.scan.runs.extend(scan.runs);
         }
         Ok(())
     }
@@ -171,7 +165,7 @@ impl<'a> Layer<'a> {
     fn divide_by_copies(&self, cuts: &mut Cuts) -> io::Result<bool> {
         let mut proved: HashSet<[u8; 32]> = HashSet::new();
         for step in &self.route.steps {
-            let run = &self.runs[step.run];
+            let run = &self.scan.runs[step.run];
             if let Some(copy) = run.source.checked_sub(1).and_then(|copy| self.copies.get(copy)) {
                 each_event(&**copy, run.bytes.clone(), |_, _, text, event| {
                     proved.insert(event.hash(text).raw());
@@ -182,7 +176,7 @@ impl<'a> Layer<'a> {
         if proved.is_empty() {
             return Ok(false);
         }
-        each_event(self.log, 0..self.end, |_, _, text, event| {
+        each_event(self.log, 0..self.scan.end, |_, _, text, event| {
             let hash = event.hash(text);
             let is_proved = proved.contains(&hash.raw());
             if let Some((before, was_proved)) = last
@@ -208,7 +202,7 @@ impl<'a> Layer<'a> {
             ..Drafting::default()
         };
         for step in &self.route.steps {
-            let run = &self.runs[step.run];
+            let run = &self.scan.runs[step.run];
             if !step.follows {
                 draft.lose(run.prev, Some(run.first_seq).filter(|_| run.are_ours.0));
             }
@@ -232,13 +226,13 @@ impl<'a> Layer<'a> {
 
     /// The runs that stay where they are: the longest first, each that stands in the order of the chain among those kept.
     fn in_place(&self) -> HashSet<usize> {
-        let own = |step: &RouteStep| self.runs[step.run].source == 0;
+        let own = |step: &RouteStep| self.scan.runs[step.run].source == 0;
         let steps = self.route.steps.iter().enumerate().filter(|(_, step)| own(step));
         let mut steps: Vec<(usize, usize)> = steps.map(|(order, step)| (order, step.run)).collect();
-        steps.sort_by_key(|(_, run)| Reverse(self.runs[*run].events));
+        steps.sort_by_key(|(_, run)| Reverse(self.scan.runs[*run].events));
         let mut kept: BTreeMap<usize, (u64, usize)> = BTreeMap::new();
         for (order, run) in steps {
-            let start = self.runs[run].bytes.start;
+            let start = self.scan.runs[run].bytes.start;
             let follows = kept
                 .range(..order)
                 .next_back()
@@ -256,17 +250,17 @@ impl<'a> Layer<'a> {
         let old = std::mem::take(&mut self.route.steps);
         for (number, step) in old.iter().enumerate() {
             steps.push(*step);
-            let run = &self.runs[step.run];
+            let run = &self.scan.runs[step.run];
             let limit = match old.get(number + 1) {
                 Some(next) if next.follows => continue,
-                Some(next) => self.runs[next.run].first_seq,
+                Some(next) => self.scan.runs[next.run].first_seq,
                 None if !self.may_have_gone_on(run, missed, length) => continue,
                 None => missed.map_or(u64::MAX, |synced| synced.seq + 1),
             };
             let (mut head, mut taken) = (run.last, 0);
             let follows = |run: &LineRun, head: Hex| run.source > 0 && run.prev == Some(head) && run.last_seq < limit;
             while let Some(next) = self.longest(|run| follows(run, head)) {
-                let run = &self.runs[next];
+                let run = &self.scan.runs[next];
                 (head, taken) = (run.last, taken + run.bytes.end - run.bytes.start);
                 steps.push(RouteStep {
                     run: next,
@@ -281,7 +275,7 @@ impl<'a> Layer<'a> {
     }
 
     fn longest(&self, is_wanted: impl Fn(&LineRun) -> bool) -> Option<usize> {
-        let wanted = self.runs.iter().enumerate().filter(|(_, run)| is_wanted(run));
+        let wanted = self.scan.runs.iter().enumerate().filter(|(_, run)| is_wanted(run));
         wanted.max_by_key(|(_, run)| run.events).map(|(number, _)| number)
     }
 
@@ -289,7 +283,7 @@ impl<'a> Layer<'a> {
     fn begin_in_copies(&mut self, first: Hex) {
         let is_lost = self.route.steps.first().is_some_and(|step| !step.follows);
         let is_it = |run: &LineRun| run.source > 0 && run.prev.is_none() && run.last == first;
-        if let Some(run) = self.runs.iter().position(is_it).filter(|_| is_lost) {
+        if let Some(run) = self.scan.runs.iter().position(is_it).filter(|_| is_lost) {
             self.route.steps.insert(0, RouteStep { run, follows: true });
         }
     }
@@ -303,8 +297,8 @@ impl<'a> Layer<'a> {
     /// The lines of the log that can be read and do not belong where they stand.
     fn misplaced(&self, in_place: &HashSet<usize>) -> io::Result<Vec<BadLine>> {
         let steps = self.route.steps.iter();
-        let lasts: HashSet<[u8; 32]> = steps.map(|step| self.runs[step.run].last.raw()).collect();
-        let own = self.runs.iter().enumerate().filter(|(_, run)| run.source == 0);
+        let lasts: HashSet<[u8; 32]> = steps.map(|step| self.scan.runs[step.run].last.raw()).collect();
+        let own = self.scan.runs.iter().enumerate().filter(|(_, run)| run.source == 0);
         let out: Vec<(usize, &LineRun)> = own.filter(|(number, _)| !in_place.contains(number)).collect();
         let foreign = || {
             out.iter()
@@ -338,7 +332,6 @@ impl<'a> Layer<'a> {
     }
 }
 
-/// Gaps, while they are found.
 #[derive(Default)]
 struct Drafting {
     gap: Gap,
@@ -392,7 +385,6 @@ impl Drafting {
     }
 }
 
-/// A line that cannot be read, or does not belong where it stands.
 struct BadLine {
     offset: u64,
     text: Vec<u8>,
@@ -425,7 +417,6 @@ impl BadLine {
 /// How many ids of one damaged batch are named.
 pub(in crate::store) const MOST_TOLD: usize = 20;
 
-/// Events that could not be restored.
 pub(in crate::store) struct Lost {
     offset: u64,
     /// Where that is once the other gaps are filled.
@@ -460,7 +451,6 @@ pub(in crate::store) struct Gaps {
     pub replaced_end: Option<Synced>,
 }
 
-/// Bytes to be read in the place of a gap.
 enum Replacement<'a> {
     Bytes(&'a [u8]),
     Lines(&'a CopyRange),
@@ -484,25 +474,25 @@ impl Gaps {
                 layer = Layer::of(log, &copies, None, &bases, threads)?;
             }
         }
-        let highest_seq = layer.highest_seq;
+        let highest_seq = layer.scan.highest_seq;
         let promised = hint.promised().unwrap_or(0);
         // What comes behind the last newline is a line that lost its end, if the log was whole up to there once.
         let mut cut_line = None;
-        if layer.end < length && promised > layer.end {
+        if layer.scan.end < length && promised > layer.scan.end {
             let mut text = Vec::new();
-            read_upto(log, &mut text, layer.end, (length - layer.end) as usize)?;
+            read_upto(log, &mut text, layer.scan.end, (length - layer.scan.end) as usize)?;
             let fault = Fault {
                 kind: DamageKind::Unreadable,
                 reason: "the line has lost its end".to_owned(),
                 seq: None,
             };
-            cut_line = Some(BadLine::unreadable(layer.end, &text, layer.lines + 1, &fault));
+            cut_line = Some(BadLine::unreadable(layer.scan.end, &text, layer.scan.lines + 1, &fault));
         }
         // The last line of a log is named by nobody but the hint about the last sync.
         let missed = match hint {
             Hint::Contradicted(synced) => Some(synced),
             // Where no line can be read, its only one may be the event that it names.
-            Hint::None if layer.runs.iter().all(|run| run.source > 0) => known,
+            Hint::None if layer.scan.runs.iter().all(|run| run.source > 0) => known,
             Hint::None => missed_end(known, &beginning_of(log, length)?, highest_seq),
             Hint::Synced(_) => None,
         };
@@ -630,7 +620,6 @@ impl Gaps {
     }
 }
 
-/// The hash of the event on a line.
 fn hash_of(line: &[u8]) -> Option<Hex> {
     let line = line.strip_suffix(b"\n").unwrap_or(line);
     Event::read(line, Trust::Hashes).ok().map(|event| event.hash(line))

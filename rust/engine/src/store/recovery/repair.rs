@@ -22,8 +22,7 @@ use crate::store::files::snapshots::{header_of, remove_indexes};
 use crate::store::follow::LockPurpose;
 use crate::store::load::tails::{self, whole_events};
 use crate::store::turns::{Turns, take_care};
-use crate::store::upkeep::bases::archive_of;
-use crate::store::upkeep::bases::write_base;
+use crate::store::upkeep::bases::{archive_of, write_base};
 use crate::store::upkeep::compact::{Retirement, write_snapshot};
 use crate::store::upkeep::history_files::clear_out;
 use crate::store::vectors::changes::regain::{DamagedRows, RowPlan};
@@ -106,11 +105,8 @@ pub(in crate::store) fn repair_now(
         };
         let cure = search.find(unproven)?;
         let outcome = administer(store, cure, damage, now, progress);
-        if outcome.is_err() {
-            // The memory may be ahead of the files.
-            store.log.forget();
-        }
-        outcome.map(Some)
+        // The memory may be ahead of the files.
+        outcome.inspect_err(|_| store.log.forget()).map(Some)
     })
 }
 
@@ -125,22 +121,21 @@ fn administer(
     let site = Arc::clone(&store.site);
     let aside = QuarantineFolder::begin(&site, "damaged", now)?;
     let mut replaced = BTreeSet::new();
-    for name in damaged_files(&damage) {
-        aside.keep(&name)?;
-    }
+    // Files of rows are looked for on their own.
+    let named: BTreeSet<&str> = damage
+        .iter()
+        .filter(|damage| !damage.kind.is_of_row())
+        .map(|damage| &*damage.path)
+        .collect();
+    named.into_iter().try_for_each(|name| aside.keep(name))?;
     let (file, mut walk, origin) = cure.source;
     // A log that tells half of an erasure would be damage in the archive too. Where the other half came back it tells all.
     let tells_half = |damage: &&Damage| damage.kind == DamageKind::EraseUnbound && damage.path == LOG;
     let is_half = tells_half_of_an_erasure(&walk, &origin);
     let found_before = damage.iter().find(tells_half).filter(|_| cure.filled == 0 || is_half);
     // What came back may be no more than that half.
-    let found = || {
-        finding(
-            LOG,
-            DamageKind::EraseUnbound,
-            "no event of an erasure is bound to its sentinel",
-        )
-    };
+    let reason = "no event of an erasure is bound to its sentinel";
+    let found = || finding(LOG, DamageKind::EraseUnbound, reason);
     let half = found_before.cloned().or_else(|| (cure.is_whole && is_half).then(found));
     cure.lost.extend(half.iter().map(|half| {
         format!("{half}; what it tells of was erased, but copies from before it are not known as such any more")
@@ -151,11 +146,9 @@ fn administer(
     };
     let is_whole = mending.is_some();
     let mending = mending.unwrap_or_else(|| Mending::nothing(&site));
-    let unavailable = mending
-        .gone
-        .iter()
-        .map(|name| format!("{name}: it was altered, and is set aside"));
-    cure.lost.extend(unavailable);
+    let gone = mending.gone.iter();
+    cure.lost
+        .extend(gone.map(|name| format!("{name}: it was altered, and is set aside")));
     if !is_whole {
         replaced.extend(aside.keep_everything()?);
     }
@@ -171,15 +164,13 @@ fn administer(
     }
     aside.sync()?;
     let kept = aside.name_if_used()?;
-    let archive = match is_whole {
-        true => {
-            let (mark, log) = (walk.mark(), (Arc::clone(&file), walk.end));
-            let span = (mark.first_seq.unwrap_or(0), mark.last_seq);
-            let (name, digest) = archive_of(&store.site, log, span, "", store.options.threads)?;
-            Some((name, digest.text().to_owned()))
-        }
-        false => None,
+    let pack = || -> Result<_> {
+        let (mark, log) = (walk.mark(), (Arc::clone(&file), walk.end));
+        let span = (mark.first_seq.unwrap_or(0), mark.last_seq);
+        let (name, digest) = archive_of(&site, log, span, "", store.options.threads)?;
+        Ok((name, digest.text().to_owned()))
     };
+    let archive = is_whole.then(pack).transpose()?;
     let history_kept = archive.is_some() && mending.gone.is_empty();
     let open = (cure.lost.len() + usize::from(!cure.unproven.is_empty())) as u64;
     let retirement = Retirement {
@@ -198,13 +189,8 @@ fn administer(
     walk.follower.mark.last_seq = cure.last_seq;
     let retired = OpenLog::reading(file, walk, origin).at(store.site.log())?;
     store.log.go_over(retired);
-    let base = write_base(
-        &store.site,
-        &header_of(&store.log),
-        &mut store.state,
-        store.options.salts(),
-        progress,
-    )?;
+    let header = header_of(&store.log);
+    let base = write_base(&site, &header, &mut store.state, store.options.salts(), progress)?;
     retirement.carry_out(store, base, now)?;
     // The new log tells of the repair: from here on nothing that is put right can be silent about it.
     drop(cure.healed.take());
@@ -228,20 +214,14 @@ fn administer(
 /// Rows that are still not what the log says are taken back by events of the new log.
 fn take_back_rows(store: &mut Store, damage: &[Damage], now: i64) -> Result<()> {
     // Damaged lines may have named rows; a log with damage in rows only is trusted.
-    let of_log = damage
-        .iter()
-        .filter(|damage| damage.kind != DamageKind::LogMissing && !damage.kind.is_of_row() && !damage.kind.is_of_base())
-        .cloned()
-        .collect();
-    store.log.report.damage = of_log;
+    let is_of_log = |damage: &&Damage| {
+        damage.kind != DamageKind::LogMissing && !damage.kind.is_of_row() && !damage.kind.is_of_base()
+    };
+    store.log.report.damage = damage.iter().filter(is_of_log).cloned().collect();
     let damaged = DamagedRows::find(&store.vectors, &store.state);
     let depth = store.options.recursion_depth;
     let draft = damaged.and_then(|rows| rows.take_back(&store.vectors, &store.log, depth, now));
-    let taken_back = match draft {
-        Ok(Some(draft)) => store.write(&[&draft], now).map(|_| ()),
-        Ok(None) => Ok(()),
-        Err(fault) => Err(fault),
-    };
+    let taken_back = draft.and_then(|draft| draft.map(|draft| store.write(&[&draft], now)).transpose());
     store.log.report.damage.clear();
     taken_back?;
     store.on_log(Log::sync)
@@ -258,12 +238,9 @@ fn spare_tail(store: &mut Store) -> Result<()> {
         let (Some(tail), Some(log)) = (&store.log.report.tail, store.log.open()) else {
             return Ok(());
         };
-        let range = tail.offset..tail.offset + tail.length;
-        let head = log.walk.mark().head;
-        if whole_events(&*log.file, range, head, tails::MENDING_BLOCKS)
-            .at(&path)?
-            .is_none()
-        {
+        let (range, head) = (tail.offset..tail.offset + tail.length, log.walk.mark().head);
+        let whole = whole_events(&*log.file, range, head, tails::MENDING_BLOCKS).at(&path)?;
+        if whole.is_none() {
             return Ok(());
         }
         store.on_log(Log::sync_quietly)?;
@@ -279,12 +256,6 @@ fn tells_half_of_an_erasure(walk: &Walk, origin: &Origin) -> bool {
     is_told != follows || walk.told_erasures().count() > usize::from(follows)
 }
 
-/// The files that findings speak of, the log among them; those of rows are looked for on their own.
-fn damaged_files(damage: &[Damage]) -> BTreeSet<String> {
-    let of_files = damage.iter().filter(|damage| !damage.kind.is_of_row());
-    of_files.map(|damage| damage.path.clone()).collect()
-}
-
 fn told(damage: &[Damage], kept: Option<&str>, lost: &[String], unsettled: &[String]) -> Vec<(String, Value)> {
     let texts = |all: Vec<String>| {
         let more = all.len().saturating_sub(MOST_FINDINGS);
@@ -294,27 +265,20 @@ fn told(damage: &[Damage], kept: Option<&str>, lost: &[String], unsettled: &[Str
         }
         Value::Array(some)
     };
+    let kept = kept.map_or(Value::Null, |kept| Value::Str(kept.to_owned()));
+    let repaired = damage.iter().map(ToString::to_string).collect();
     vec![
-        (
-            "repaired".to_owned(),
-            texts(damage.iter().map(ToString::to_string).collect()),
-        ),
-        (
-            "kept".to_owned(),
-            kept.map_or(Value::Null, |kept| Value::Str(kept.to_owned())),
-        ),
+        ("repaired".to_owned(), texts(repaired)),
+        ("kept".to_owned(), kept),
         ("lost".to_owned(), texts(lost.to_vec())),
         ("unsettled".to_owned(), texts(unsettled.to_vec())),
     ]
 }
 
-/// The same for whoever looks after the store already, and whatever nothing proves: it is about to be set aside.
+/// Repairs under a maintenance lock that is held, whatever nothing proves: the log is about to be set aside.
 pub(in crate::store) fn repair_in_turn(turns: &impl Turns, now: &dyn Fn() -> i64) -> Result<()> {
     let treated = turns.turn(|store| repair_now(store, true, true, now(), &mut |_, _| {}))?;
-    match treated {
-        Some((_, replaced)) => clear_out(turns, &replaced, now()),
-        None => Ok(()),
-    }
+    treated.map_or(Ok(()), |(_, replaced)| clear_out(turns, &replaced, now()))
 }
 
 /// Makes a store whole again that others use. They wait: what is damaged should not be built upon meanwhile.

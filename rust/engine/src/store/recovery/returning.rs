@@ -24,10 +24,8 @@ const RETURNED: &str = "erasure:returned:";
 /// And of the one that tells of erasures that a copy was without, and what they erased is not in it.
 const UPHELD: &str = "erasure:upheld:";
 
-/// The kinds of the records in which a state says it.
 const KINDS: &[&[u8]] = &[b"erasure", b"returned", b"upheld"];
 
-/// The longest reason that is made of several.
 const MOST_REASON: usize = 200;
 
 /// An erasure that a store knows of.
@@ -42,7 +40,6 @@ pub(in crate::store) struct KnownErasure {
 }
 
 impl KnownErasure {
-    /// What an event or a record says.
     pub fn read(id: &str, record: &[u8]) -> Option<Self> {
         let seq = id.strip_prefix("erasure:")?.parse().ok()?;
         Some(Self {
@@ -54,7 +51,6 @@ impl KnownErasure {
     }
 }
 
-/// The records in which a state says what was erased, and what was brought back.
 fn records_of(state: &State) -> impl Iterator<Item = (String, Cow<'_, [u8]>)> {
     let slots = state.of_face(ERASURES, Some(KINDS));
     slots.map(|slot| {
@@ -63,9 +59,9 @@ fn records_of(state: &State) -> impl Iterator<Item = (String, Cow<'_, [u8]>)> {
     })
 }
 
-/// The erasures that a state knows of.
 pub(in crate::store) fn erasures_of(state: &State) -> Vec<KnownErasure> {
-    records_of(state)
+    let records = records_of(state);
+    records
         .filter_map(|(id, record)| KnownErasure::read(&id, &record))
         .collect()
 }
@@ -111,12 +107,11 @@ pub(in crate::store) fn add_forgotten(known: &mut Vec<KnownErasure>, told: Vec<K
     }
 }
 
-/// What would come back.
 #[derive(Debug, Default)]
 pub(in crate::store) struct Returning {
     erasures: Vec<KnownErasure>,
     /// How many lines all erasures of this log erased, those too that the copy knows of.
-    lines_here: u64,
+    pub lines_here: u64,
     latest: i64,
 }
 
@@ -144,32 +139,23 @@ impl Returning {
         })
     }
 
-    /// Whether the copy knows of all erasures.
     pub fn is_nothing(&self) -> bool {
         self.erasures.is_empty()
     }
 
-    /// The erasures of this log that the copy is without.
     pub fn own(&self) -> impl Iterator<Item = &Erasure> {
         self.erasures.iter().filter(|one| one.is_own).map(|one| &one.told)
     }
 
-    /// Whether all of them are of this log.
     pub fn are_own(&self) -> bool {
         self.erasures.iter().all(|one| one.is_own)
     }
 
-    /// Those that stand in the place of no other: what they erased was erased for the first time.
+    /// Those that stand in the place of no other.
     fn first(&self) -> impl Iterator<Item = &KnownErasure> {
         self.erasures.iter().filter(|one| one.stands_for.is_empty())
     }
 
-    /// How many lines all erasures of this log erased.
-    pub fn lines_here(&self) -> u64 {
-        self.lines_here
-    }
-
-    /// Why it was erased, each reason once, as far as there is room.
     pub fn reason(&self) -> String {
         let mut reasons: Vec<&str> = Vec::new();
         for one in &self.erasures {
@@ -182,18 +168,15 @@ impl Returning {
 
     /// Why the copy cannot be brought back without what was erased since.
     pub fn refused(&self, source: &Layout, why: &str) -> Error {
-        let said = |one: &KnownErasure| {
-            format!(
-                "event {} ({:?}, {} lines)",
-                one.told.seq, one.told.reason, one.told.lines
-            )
-        };
-        let said: Vec<String> = self.first().map(said).collect();
+        let named = self
+            .first()
+            .map(|KnownErasure { told, .. }| format!("event {} ({:?}, {} lines)", told.seq, told.reason, told.lines));
+        let named: Vec<String> = named.collect();
         Error::Refused {
             path: source.folder().display().to_string(),
             reason: format!(
                 "it is without what was erased since: {}; and it cannot be erased in it: {why}",
-                said.join(", ")
+                named.join(", ")
             ),
             instead: "Take a copy that was made after the erasure. restore(bring_back=True) brings back what was \
                       erased, and says so for ever; erase it again then."
@@ -273,10 +256,8 @@ pub(super) fn notes_of(state: &State, told: &[String]) -> Vec<String> {
                 number("lines").unwrap_or(0)
             ));
         } else if let Some(seq) = id.strip_prefix(UPHELD) {
-            for other in upheld_in(&record).0 {
-                let Erasure {
-                    seq: at, reason, lines, ..
-                } = &other.told;
+            for KnownErasure { told, .. } in upheld_in(&record).0 {
+                let (at, reason, lines) = (told.seq, told.reason, told.lines);
                 notes.push(format!(
                     "upheld at event {seq}: a copy from before an erasure was brought back without what that erased: event {at} \
                      of the log before it, {reason:?}: {lines} lines"
@@ -284,17 +265,12 @@ pub(super) fn notes_of(state: &State, told: &[String]) -> Vec<String> {
             }
         }
     }
-    for one in erasures_of(state) {
-        let Erasure {
-            seq, reason, records, ..
-        } = &one.told;
-        if !told
-            .iter()
-            .any(|note| note.starts_with(&format!("erased at event {seq},")))
-        {
+    for KnownErasure { told: one, .. } in erasures_of(state) {
+        let (seq, reason, records, lines) = (one.seq, one.reason, one.records, one.lines);
+        let start = format!("erased at event {seq},");
+        if !told.iter().any(|note| note.starts_with(&start)) {
             notes.push(format!(
-                "erased at event {seq}: {reason:?}: {records} records, {} lines; the log that tells of it was not kept",
-                one.told.lines
+                "erased at event {seq}: {reason:?}: {records} records, {lines} lines; the log that tells of it was not kept"
             ));
         }
     }

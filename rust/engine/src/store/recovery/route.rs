@@ -14,7 +14,6 @@ use chronolog::event::line::{Event, Fault};
 use chronolog::origin::{Origin, origin_in};
 use chronolog::wal::reader::{Reading, read_pieces};
 
-/// One run of the way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::store) struct RouteStep {
     pub run: usize,
@@ -76,7 +75,6 @@ impl EventRoute {
         }
     }
 
-    /// Whether something is lost on the way.
     pub fn is_broken(&self) -> bool {
         self.steps.iter().any(|step| !step.follows)
     }
@@ -218,7 +216,6 @@ impl<'a> Map<'a> {
     }
 }
 
-/// Lines that follow each other.
 #[derive(Clone, Debug)]
 pub(in crate::store) struct LineRun {
     /// The file that it stands in: 0 is the log itself, the others are copies.
@@ -270,7 +267,6 @@ impl Cuts {
     }
 }
 
-/// What stands in a file.
 #[derive(Debug, Default)]
 pub(in crate::store) struct Scan {
     pub runs: Vec<LineRun>,

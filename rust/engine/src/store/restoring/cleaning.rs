@@ -36,24 +36,15 @@ use chronolog::log::{Durability, Site};
 use chronolog::verify::{Report, Sink};
 use chronomemory_state::state::unspelled;
 
-/// A copy without what was erased since.
 pub(super) struct Cleaned {
-    pub layout: Layout,
     pub report: Report,
-    /// The event in it that tells of what was erased in it; `None` if nothing was.
-    pub by: Option<u64>,
-    /// The folder that goes when it is restored.
-    draft: Option<CleaningFolder>,
+    /// The event in it that records what was erased in it.
+    pub by: u64,
+    pub folder: CleaningFolder,
 }
 
-impl Cleaned {
-    /// Takes the folder away in which it was cleaned.
-    pub fn end(self) -> Result<()> {
-        self.draft.map_or(Ok(()), |draft| draft.take_away())
-    }
-}
-
-struct CleaningFolder {
+/// The folder in which a copy is cleaned. It goes when the copy is restored.
+pub(super) struct CleaningFolder {
     site: Arc<Site>,
     folder: PathBuf,
     /// `erasing` names it.
@@ -82,7 +73,7 @@ impl CleaningFolder {
         Ok(draft)
     }
 
-    fn layout(&self) -> Layout {
+    pub fn layout(&self) -> Layout {
         Layout::of_folder(self.folder.clone())
     }
 
@@ -106,7 +97,7 @@ impl CleaningFolder {
         Ok(())
     }
 
-    fn take_away(&self) -> Result<()> {
+    pub fn take_away(&self) -> Result<()> {
         remove_draft(&self.site, &self.folder)?;
         self.site.disk.unguard(&self.folder);
         match self.is_named {
@@ -123,14 +114,14 @@ impl Drop for CleaningFolder {
     }
 }
 
-/// Erases in a copy what was erased here since. Errors: `Refused` if that is unknown; `Io`, `Locked`, `Closed`, `Poisoned`.
+/// Erases in a copy what was erased here since; `None` if nothing of it is there. Errors: `Refused` if that is unknown; `Io`, `Locked`, `Closed`, `Poisoned`.
 pub(super) fn clean(
     turns: &impl Turns,
     (source, report): (&Layout, &Report),
     returning: &Returning,
     now: i64,
     progress: Progress<'_>,
-) -> Result<Cleaned> {
+) -> Result<Option<Cleaned>> {
     let refused = |why: &str| returning.refused(source, why);
     let told = |fault: Error| match fault {
         Error::Io { .. } | Error::OutOfMemory => fault,
@@ -187,26 +178,17 @@ pub(super) fn clean(
             let closed = copy.close();
             let by = erased?.map_err(|why| refused(&why))?;
             closed?;
-            if by.is_none() {
-                return Ok(Cleaned {
-                    layout: source.clone(),
-                    report: report.clone(),
-                    by: None,
-                    draft: None,
-                });
-            }
+            let Some(by) = by else {
+                return Ok(None);
+            };
             let (disk, threads) = (&*store.site.disk, store.options.threads);
             let report = verify(disk, &draft.layout(), threads, &mut |_, _| {})?;
             if let Some(damage) = report.damage.iter().chain(&report.returned).next() {
                 return Err(refused(&format!("what would be left of it does not verify: {damage}")));
             }
             draft.is_clean()?;
-            Ok(Cleaned {
-                layout: draft.layout(),
-                report,
-                by,
-                draft: Some(draft),
-            })
+            let folder = draft;
+            Ok(Some(Cleaned { report, by, folder }))
         })
     })
 }
@@ -294,7 +276,7 @@ impl Cleaning<'_> {
         }
         let lines: u64 = self.returning.own().map(|one| one.lines).sum();
         let fresh = here.erased.difference(&there.erased).count() as u64;
-        if self.returning.lines_here() > here.erased.len() as u64 && lines > fresh {
+        if self.returning.lines_here > here.erased.len() as u64 && lines > fresh {
             return Some(format!("{lines} lines were erased, and only {fresh} hashes are kept"));
         }
         let stranger = there.words.iter().find(|base| !here.bases.contains(*base))?;
@@ -305,7 +287,6 @@ impl Cleaning<'_> {
     }
 }
 
-/// A line by its seq and its hash.
 pub(super) type LineId = (u64, Hex);
 
 /// All that a store keeps of what was said, looked through.
@@ -316,7 +297,6 @@ pub(super) struct KeptHistory {
     pub first_seq: u64,
     /// It begins with the first event of all: no base stands before it.
     pub is_whole: bool,
-    /// The bases on the way, as erasures made them.
     pub bases: HashSet<Hex>,
     /// Those of them to which no line that is kept adds up: the first, and such as are somebody's word.
     pub words: Vec<Hex>,

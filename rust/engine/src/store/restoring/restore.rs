@@ -206,16 +206,21 @@ pub fn restore(
         all_erasures(store)
     })?;
     let returning = Returning::find(&**disk, source, known, options.threads)?;
-    let cleaned = match wanted.bring_back || returning.is_nothing() {
+    let comes_back = wanted.bring_back || returning.is_nothing();
+    let cleaned = match comes_back {
         true => None,
-        false => Some(clean(turns, (source, &report), &returning, now(), progress)?),
+        false => clean(turns, (source, &report), &returning, now(), progress)?,
     };
-    let (from, copied) = match &cleaned {
-        Some(Cleaned { layout, report, by, .. }) => {
-            let behind = returning.upheld(*by, report, &options, now())?;
-            (layout, (report.committed_end, behind))
+    let from = &cleaned
+        .as_ref()
+        .map_or_else(|| source.clone(), |cleaned| cleaned.folder.layout());
+    let copied = match &cleaned {
+        Some(Cleaned { report, by, .. }) => {
+            let behind = returning.upheld(Some(*by), report, &options, now())?;
+            (report.committed_end, behind)
         }
-        None => (source, (end, returning.returned(&report, &options, now())?)),
+        None if comes_back => (end, returning.returned(&report, &options, now())?),
+        None => (report.committed_end, returning.upheld(None, &report, &options, now())?),
     };
     fetch_rows(turns, &site, from, now)?;
     let restored = Restored::fetch(disk, layout, from, copied, progress)?;
@@ -226,7 +231,7 @@ pub fn restore(
         .collect();
     note_restored(&site, source.folder(), &report, now())?;
     clear_out(turns, &kept, now())?;
-    cleaned.map_or(Ok(()), Cleaned::end)?;
+    cleaned.map_or(Ok(()), |cleaned| cleaned.folder.take_away())?;
     write_snapshot(turns)
 }
 

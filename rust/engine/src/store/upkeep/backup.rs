@@ -43,7 +43,6 @@ impl BackingUp {
         Self::of(&site.disk, &site.layout, committed, log.reached(), rows, target)
     }
 
-    /// A copy of any folder with a store.
     pub(in crate::store) fn of(
         disk: &Arc<dyn Disk>,
         layout: &Layout,
@@ -175,7 +174,6 @@ pub(in crate::store) fn next_name(copies: impl Iterator<Item = String>, now: i64
     }
 }
 
-/// Copies the bases and archives of a store.
 pub(in crate::store) fn copy_past(disk: &dyn Disk, from: &Layout, to: &Layout) -> Result<()> {
     for folder in IMMUTABLE {
         let names = immutable_names(disk, from, folder)?.into_iter();

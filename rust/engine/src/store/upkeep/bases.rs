@@ -11,7 +11,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, Builder};
 
-use super::history_files::{PastOfLog, RetiredLog, remove};
+use super::history_files::{PastOfLog, RetiredLog, remove, remove_base};
 use crate::store::Progress;
 use crate::store::files::proofs::immutable_names;
 use crate::store::turns::Turns;
@@ -34,10 +34,8 @@ pub(super) fn thin_out(turns: &impl Turns, now: i64) -> Result<()> {
     let Some(newest) = base else {
         return Ok(());
     };
-    let most = site
-        .disk
-        .status(&site.layout.base(newest.text()))
-        .map_or(0, |file| file.length);
+    let most = site.disk.status(&site.layout.base(newest.text()));
+    let most = most.map_or(0, |file| file.length);
     let mut bases = PastBases::of(site, logs, newest)?;
     let unneeded = bases.unneeded();
     bases.drop_all(turns, &unneeded, now)?;
@@ -52,7 +50,6 @@ pub(super) fn thin_out(turns: &impl Turns, now: i64) -> Result<()> {
 }
 
 struct PastBase {
-    /// Which of the logs it is of.
     log: usize,
     sha256: Hex,
     is_word: bool,
@@ -61,7 +58,6 @@ struct PastBase {
 
 struct PastBases {
     site: Arc<Site>,
-    /// The logs, the oldest first.
     logs: Vec<RetiredLog>,
     there: Vec<PastBase>,
     archives: HashSet<String>,
@@ -117,11 +113,14 @@ impl PastBases {
         found
     }
 
+    /// Every second base that history leads to. The first one stays unless a log before it begins with nothing.
     fn every_second(&self) -> Vec<Hex> {
+        let starts = |log: &RetiredLog| log.starts_from_nothing;
+        let is_needed = |base: &PastBase| !self.logs.iter().take(base.log).any(starts);
         let first = self
             .there
             .first()
-            .filter(|base| !self.reaches_back(base.log))
+            .filter(|base| is_needed(base))
             .map(|base| base.sha256);
         let spare = self
             .there
@@ -130,20 +129,10 @@ impl PastBases {
         spare.step_by(2).map(|base| base.sha256).collect()
     }
 
-    /// Whether a log before this one, without another base between, begins with nothing.
-    fn reaches_back(&self, log: usize) -> bool {
-        self.logs.iter().take(log).any(|log| log.starts_from_nothing)
-    }
-
     fn weight(&self) -> u64 {
-        let packed = self
-            .there
-            .iter()
-            .map(|base| self.site.layout.inside(&packed_base_name(base.sha256.text())));
-        packed
-            .filter_map(|path| self.site.disk.status(&path).ok())
-            .map(|file| file.length)
-            .sum()
+        let packed = |base: &PastBase| self.site.layout.inside(&packed_base_name(base.sha256.text()));
+        let length = |base: &PastBase| self.site.disk.status(&packed(base)).map_or(0, |file| file.length);
+        self.there.iter().map(length).sum()
     }
 
     /// Removes bases that the history before them stands in for; gives how many went.
@@ -156,8 +145,7 @@ impl PastBases {
             if !is_sound(&self.site, sha256)? || !self.adds_up_to(at)? {
                 continue;
             }
-            remove(turns, &base_name(sha256.text()), now)?;
-            remove(turns, &packed_base_name(sha256.text()), now)?;
+            remove_base(turns, sha256, now)?;
             self.there.remove(at);
             gone += 1;
         }
@@ -175,11 +163,8 @@ impl PastBases {
             },
         };
         let between = self.logs.get(start..end).unwrap_or_default();
-        if between
-            .iter()
-            .skip(1)
-            .any(|log| log.base.is_some_and(|(_, is_word)| is_word))
-        {
+        let is_word = |log: &RetiredLog| log.base.is_some_and(|(_, is_word)| is_word);
+        if between.iter().skip(1).any(is_word) {
             // What came before does not lead across it.
             return Ok(false);
         }
@@ -201,7 +186,6 @@ impl PastBases {
         Ok(start < end)
     }
 
-    /// Packs each that is not packed.
     fn pack_all(&self, turns: &impl Turns, threads: usize, now: i64) -> Result<()> {
         let (disk, layout) = (&self.site.disk, &self.site.layout);
         for base in &self.there {
@@ -247,7 +231,6 @@ fn holds(disk: &dyn Disk, packed: &Path, sha256: &Hex) -> bool {
 /// The name of an archive and its digest, as a sentinel writes them.
 pub(in crate::store) type ArchiveTold = (String, String);
 
-/// A base and an archive that are being written.
 pub(in crate::store) struct NewFiles {
     records: Option<Frozen>,
     base: BaseWriter,
@@ -257,7 +240,6 @@ pub(in crate::store) struct NewFiles {
     archive: Option<(Packing, Scratch)>,
 }
 
-/// A base and an archive that were written and named.
 pub(in crate::store) struct RewrittenFiles {
     pub base: Hex,
     pub archive: Option<ArchiveTold>,
@@ -277,15 +259,13 @@ impl NewFiles {
         site.make_folder(&bases, site.layout.folder())?;
         let base_scratch = Scratch::at(&site.disk, bases.join(NEW_BASE));
         let base = BaseWriter::create(&*site.disk, base_scratch.path()).at(base_scratch.path())?;
-        let archive = match log {
-            Some(log) => {
-                site.make_folder(&archives, site.layout.folder())?;
-                let scratch = Scratch::at(&site.disk, archives.join(NEW_ARCHIVE));
-                let packing = Packing::start(&*site.disk, log, scratch.path(), threads).at(scratch.path())?;
-                Some((packing, scratch))
-            }
-            None => None,
+        let pack = |log| -> Result<_> {
+            site.make_folder(&archives, site.layout.folder())?;
+            let scratch = Scratch::at(&site.disk, archives.join(NEW_ARCHIVE));
+            let packing = Packing::start(&*site.disk, log, scratch.path(), threads).at(scratch.path())?;
+            Ok((packing, scratch))
         };
+        let archive = log.map(pack).transpose()?;
         Ok(Self {
             records: Some(records),
             base,
@@ -349,15 +329,9 @@ impl NewFiles {
         let salt = salt.map_err(Error::randomness)?;
         let base = self.base.finish(header, salt.as_deref()).at(path)?.sha256;
         self.base_scratch.name(&site.layout.base(base.text()))?;
-        let archive = match self.archive {
-            Some((packing, scratch)) => {
-                let digest = packing.finish(end).at(scratch.path())?;
-                let name = archive_name(first, header.seq, digest.text());
-                scratch.name(&site.layout.inside(&format!("{name}{suffix}")))?;
-                Some((name, digest.text().to_owned()))
-            }
-            None => None,
-        };
+        let name = |(packing, scratch)| name_archive(site, packing, scratch, end, (first, header.seq), suffix);
+        let archive = self.archive.map(name).transpose()?;
+        let archive = archive.map(|(name, digest)| (name, digest.text().to_owned()));
         Ok(RewrittenFiles {
             base,
             archive,
@@ -366,7 +340,6 @@ impl NewFiles {
     }
 }
 
-/// Writes records to a base, and takes their rows for its segment.
 fn add_records(
     base: &mut BaseWriter,
     records: &Frozen,
@@ -431,7 +404,6 @@ struct FramePiece {
 }
 
 impl Packing {
-    /// An archive of nothing so far.
     pub fn start(disk: &dyn Disk, log: Arc<dyn DiskFile>, path: &Path, threads: usize) -> io::Result<Self> {
         Ok(Self {
             log,
@@ -494,33 +466,27 @@ impl Packing {
 pub(in crate::store) fn archive_of(
     site: &Site,
     (log, end): (Arc<dyn DiskFile>, u64),
-    (first, last): (u64, u64),
+    span: (u64, u64),
     suffix: &str,
     threads: usize,
 ) -> Result<(String, Hex)> {
     let archives = site.layout.archives();
     site.make_folder(&archives, site.layout.folder())?;
     let scratch = Scratch::at(&site.disk, archives.join(NEW_ARCHIVE));
-    let packing = Packing::start(&*site.disk, log, scratch.path(), threads);
-    let digest = packing.and_then(|packing| packing.finish(end)).at(scratch.path())?;
+    let packing = Packing::start(&*site.disk, log, scratch.path(), threads).at(scratch.path())?;
+    name_archive(site, packing, scratch, end, span, suffix)
+}
+
+fn name_archive(
+    site: &Site,
+    packing: Packing,
+    scratch: Scratch,
+    end: u64,
+    (first, last): (u64, u64),
+    suffix: &str,
+) -> Result<(String, Hex)> {
+    let digest = packing.finish(end).at(scratch.path())?;
     let name = archive_name(first, last, digest.text());
     scratch.name(&site.layout.inside(&format!("{name}{suffix}")))?;
     Ok((name, digest))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn both_are_done_or_the_fault_is_told() {
-        let (mut first, mut second) = (false, false);
-        let mark = |done: &mut bool| {
-            *done = true;
-            Ok(())
-        };
-        assert!(both(|| mark(&mut first), || mark(&mut second)).is_ok() && first && second);
-        let fails = || Err(Error::Closed);
-        assert!(both(fails, || Ok(())).is_err() && both(|| Ok(()), fails).is_err());
-    }
 }

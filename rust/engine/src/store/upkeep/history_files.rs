@@ -55,32 +55,26 @@ impl<'a> PastFiles<'a> {
 
     /// What a compaction retires, from the store's folder on: dropped history, leftovers, and rows that may move.
     pub fn retired(&self, keep_history: bool, rows: Vec<(String, u64)>) -> Result<BTreeSet<String>> {
-        let mut retired = BTreeSet::new();
-        let named = self.named_files()?;
-        if !keep_history {
-            retired.extend(named.files.iter().cloned());
-        }
-        for name in past_files_beside(self.site, &named.files)? {
-            if self.is_left_over(&name) {
-                retired.insert(name);
-            }
-        }
+        let named = self.named_files()?.files;
+        let unnamed = past_files_beside(self.site, &named)?.into_iter();
+        let mut retired: BTreeSet<String> = unnamed.filter(|name| self.is_left_over(name)).collect();
+        retired.extend(named.into_iter().filter(|_| !keep_history));
         retired.extend(rows.into_iter().map(|(name, _)| format!("vectors/{name}")));
         Ok(retired)
     }
 
     /// Whether an unnamed base or archive is left over from an interrupted compaction: the live log holds all of it.
     fn is_left_over(&self, name: &str) -> bool {
-        let path = self.site.layout.inside(name);
+        let Ok(file) = archive::open(&*self.site.disk, &self.site.layout.inside(name)) else {
+            return false;
+        };
         let last = if name.starts_with("base/") {
-            let header = archive::open(&*self.site.disk, &path).and_then(|base| header_of(&*base.log));
-            header.ok().flatten().map(|header| (header.seq, header.last_hash))
+            let header = header_of(&*file.log).ok().flatten();
+            header.map(|header| (header.seq, header.last_hash))
         } else {
-            let head = archive::open(&*self.site.disk, &path).and_then(|archive| head_of(&*archive.log));
-            let seq = path
-                .file_name()
-                .and_then(|name| last_seq_in_archive_name(&name.to_string_lossy()));
-            seq.zip(head.ok().flatten().map(|head| head.text().to_owned()))
+            let seq = name.strip_prefix("archive/").and_then(last_seq_in_archive_name);
+            let head = head_of(&*file.log).ok().flatten();
+            seq.zip(head.map(|head| head.text().to_owned()))
         };
         last.is_some_and(|(seq, hash)| self.has_event(seq, &hash))
     }
@@ -256,11 +250,11 @@ pub(in crate::store) fn put_aside(site: &Site, file: &Path, now: i64) -> Result<
     let quarantine = site.layout.quarantine();
     site.make_folder(&quarantine, site.layout.folder())?;
     let folder = quarantine.join(format!("{}-unnamed", stamp::spell_name(now)));
-    let name = PathBuf::from(shown(&site.layout, file));
-    let target = folder.join(name.parent().unwrap_or(Path::new("")));
+    let path = shown(&site.layout, file);
+    let (around, name) = path.rsplit_once('/').unwrap_or(("", &path));
+    let target = folder.join(around);
     site.disk.create_dir(&target).at(&target)?;
-    let name = name.file_name().map(|name| name.to_string_lossy().into_owned());
-    let kept = free_name(&*site.disk, &target, &name.unwrap_or_default())?;
+    let kept = free_name(&*site.disk, &target, name)?;
     site.disk.rename(file, &kept).at(file)?;
     site.disk.sync_dir(&target).at(&target)?;
     site.disk.sync_dir(&folder).at(&folder)?;
@@ -278,6 +272,11 @@ pub(super) fn remove(turns: &impl Turns, name: &str, now: i64) -> Result<()> {
         let folder = path.parent().unwrap_or(store.site.layout.folder());
         store.site.disk.sync_dir(folder).at(folder)
     })
+}
+
+pub(super) fn remove_base(turns: &impl Turns, sha256: &Hex, now: i64) -> Result<()> {
+    remove(turns, &base_name(sha256.text()), now)?;
+    remove(turns, &packed_base_name(sha256.text()), now)
 }
 
 /// The logs of the past, the oldest first, and the base and the first moment of the live one.
@@ -314,10 +313,8 @@ pub(super) fn end_pruning(turns: &impl Turns, now: i64) -> Result<()> {
     }
     let logs = PastOfLog::of(turns)?.logs;
     let going = logs.iter().take_while(|log| log.last_seq <= until).count();
-    let is_kept = |base: &str| {
-        let kept = logs.iter().skip(going).filter_map(|log| log.base);
-        kept.into_iter().any(|(sha256, _)| sha256.text() == base)
-    };
+    let base_of = |log: &RetiredLog| log.base.map(|(sha256, _)| sha256);
+    let kept: Vec<Hex> = logs.iter().skip(going).filter_map(base_of).collect();
     for log in logs.iter().take(going) {
         remove(turns, &log.name, now)?;
         let index = turns.turn(|store| {
@@ -325,9 +322,8 @@ pub(super) fn end_pruning(turns: &impl Turns, now: i64) -> Result<()> {
             Ok(shown(&store.site.layout, &path))
         })?;
         remove(turns, &index, now)?;
-        if let Some((sha256, _)) = log.base.filter(|(sha256, _)| !is_kept(sha256.text())) {
-            remove(turns, &base_name(sha256.text()), now)?;
-            remove(turns, &packed_base_name(sha256.text()), now)?;
+        if let Some(sha256) = base_of(log).filter(|sha256| !kept.contains(sha256)) {
+            remove_base(turns, &sha256, now)?;
         }
     }
     Ok(())
@@ -432,16 +428,14 @@ fn prune_archives(
 
 fn record(id: &str, reason: &str, archives: u64, last_seq: u64) -> Vec<u8> {
     let text = |text: &str| Value::Str(text.to_owned());
-    let record = Value::object([
+    let data = Value::object([("archives", Value::from(archives)), ("last_seq", Value::from(last_seq))]);
+    let fields = [
         ("id", text(id)),
         ("kind", text("pruned")),
         ("label", text(reason)),
-        (
-            "data",
-            Value::object([("archives", Value::from(archives)), ("last_seq", Value::from(last_seq))]),
-        ),
-    ]);
-    record.to_bytes()
+        ("data", data),
+    ];
+    Value::object(fields).to_bytes()
 }
 
 /// Removes all backups but the newest. A backup is renamed to a draft first, so that half of it is no copy.
@@ -454,11 +448,8 @@ fn prune_backups(
 ) -> Result<()> {
     let site = turns.turn(|store| Ok(Arc::clone(&store.site)))?;
     let (disk, backups) = (&*site.disk, site.layout.backups());
-    if !is_folder(disk, &backups) {
-        return Ok(());
-    }
-    let mut names = disk.list(&backups).at(&backups)?;
-    names.retain(|name| is_backup_folder(name) && is_folder(disk, &backups.join(name)));
+    let mut names = ours_in(disk, &backups, is_backup_folder)?;
+    names.retain(|name| is_folder(disk, &backups.join(name)));
     names.sort_by_key(|name| order_of(name));
     let going = names.len().saturating_sub(usize::try_from(keep).unwrap_or(usize::MAX));
     for name in names.iter().take(going) {
