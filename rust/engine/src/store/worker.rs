@@ -44,9 +44,7 @@ const TASKS: [Task; 6] = [
     Task::NoteHead,
     Task::Verify,
 ];
-/// A sync that must not wait.
 const URGENT: u8 = 1 << 6;
-/// A task has ended: look again.
 const ENDED: u8 = 1 << 7;
 
 impl Task {
@@ -83,7 +81,6 @@ fn requests_of(due_work: DueWork) -> u8 {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Schedule {
-    /// When each task was asked for.
     since: [Duration; TASKS.len()],
     /// The bits of the tasks under way: of each kind there is one at a time.
     busy: u8,
@@ -117,7 +114,6 @@ pub(super) struct Worker {
     asked: AtomicU8,
     schedule: Mutex<Schedule>,
     moved: Condvar,
-    /// Tasks that were begun on other threads.
     tasks: Mutex<Vec<(Task, Join)>>,
 }
 

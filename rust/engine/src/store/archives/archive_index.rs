@@ -21,9 +21,7 @@ use chronolog::verify::{Counted, Walk, finding};
 use chronolog::wal::reader::Reading;
 use chronomemory_state::segment::{Column, Container, ContainerWriter, SectionId};
 
-/// What the bytes for the reader begin with; the last one is the version.
 const MAGIC: &[u8; 8] = b"CMHIST\x00\x03";
-/// The sections: hashes of ids, and the places of events.
 const HASHES: SectionId = 1;
 const PLACES: SectionId = 2;
 

@@ -19,7 +19,6 @@ use chronomemory_state::state::State;
 
 /// One log on the way back: the live one, or one that was retired.
 pub(in crate::store) struct Hop {
-    /// The log, or the archive that holds it.
     pub name: String,
     /// What it starts from, as erasures since made it.
     pub sentinel: Option<Sentinel>,
@@ -65,7 +64,6 @@ pub(in crate::store) enum End {
 }
 
 pub(in crate::store) struct PastLogs {
-    /// The logs on it, the live one first.
     pub hops: Vec<Hop>,
     pub end: End,
 }
@@ -223,7 +221,6 @@ fn step(sentinel: &Sentinel, way: &WayBack, open: OpenArchive<'_>) -> std::resul
     Ok(hop)
 }
 
-/// A retired log that was kept.
 pub(in crate::store) struct RetiredSegment {
     pub name: String,
     pub archive: Archive,

@@ -21,7 +21,6 @@ use chronolog::log::files::{is_folder, ours_in, with_suffix};
 use chronolog::log::{Log, Site};
 use chronolog::verify::Report;
 
-/// How often a name is looked for that others take at the same moment.
 const MOST_TRIES: usize = 64;
 
 /// What copy is wanted.

@@ -127,7 +127,6 @@ impl DiskFile for Prefix {
 /// A disk with some files in the place of others.
 pub(in crate::store) struct Overlay<'a> {
     disk: &'a dyn Disk,
-    /// What is read at a path; `None` if nothing is there.
     files: HashMap<PathBuf, Option<Arc<dyn DiskFile>>>,
 }
 

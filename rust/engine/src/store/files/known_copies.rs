@@ -16,12 +16,12 @@ use chronolog::verify::Report;
 
 use super::proofs::{IMMUTABLE, VECTORS};
 
+/// How many copies are remembered: one a night, for a lifetime.
 const MOST_COPIES: usize = 30_000;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::store) struct KnownCopy {
     pub path: String,
-    /// When it was made, or brought back.
     pub at: i64,
     pub seq: u64,
     pub head: String,
@@ -36,7 +36,6 @@ impl KnownCopy {
         PathBuf::from(&self.path)
     }
 
-    /// Where it lies until it is whole, and while it goes.
     pub fn draft(&self) -> PathBuf {
         with_suffix(Path::new(&self.path), ".tmp")
     }
@@ -118,7 +117,6 @@ impl KnownCopies {
     }
 }
 
-/// Where a store lies, as its copies name it.
 pub(in crate::store) fn own_place(site: &Site) -> String {
     site.disk.real_path(site.layout.folder()).to_string_lossy().into_owned()
 }

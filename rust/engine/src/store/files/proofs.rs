@@ -185,7 +185,6 @@ pub(in crate::store) fn proved_archive(disk: &dyn Disk, layout: &Layout, name: &
         .or_else(|| copy_of_archive(disk, layout, name, digest).map(|(_, archive)| archive))
 }
 
-/// Whether an archive has this digest.
 pub(in crate::store) fn is_it(archive: &Archive, digest: &str) -> bool {
     archive::file_digest(&*archive.packed).is_ok_and(|found| found.text() == digest)
 }

@@ -34,21 +34,16 @@ use chronomemory_state::state::{State, having};
 pub(in crate::store) type CureSource = (Arc<dyn DiskFile>, Walk, Origin);
 
 pub(in crate::store) struct Cure {
-    /// The log with its gaps filled; `None` if it had none.
     pub healed: Option<Scratch>,
-    /// The log that the state was read from.
     pub source: CureSource,
     pub state: State,
-    /// How many damaged places of the log came back.
     pub filled: u64,
     pub lost: Vec<String>,
     /// The ids that lost events seem to speak of.
     pub unsettled: Vec<String>,
-    /// The ids of records that nothing proves.
     pub unproven: Vec<String>,
     /// The log is whole, and the state that it starts from is proved.
     pub is_whole: bool,
-    /// The highest seq that was given out.
     pub last_seq: u64,
 }
 

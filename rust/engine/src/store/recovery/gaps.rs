@@ -32,7 +32,6 @@ struct Gap {
     start: u64,
     /// Where the next line of the chain begins.
     end: u64,
-    /// The hash of that line, if there is one.
     next: Option<Hex>,
     /// Lines that follow from the line before it.
     first: Vec<CopyRange>,
@@ -43,7 +42,6 @@ struct Gap {
     /// Lines that lead to the line behind it.
     then: Vec<CopyRange>,
     bad: Vec<BadLine>,
-    /// What was lost, once it is found.
     filling: Option<Vec<u8>>,
 }
 
@@ -55,11 +53,9 @@ impl Gap {
     }
 }
 
-/// A log and its copies, laid out.
 struct Layer<'a> {
     log: &'a dyn DiskFile,
     copies: &'a [Arc<dyn DiskFile>],
-    /// The digests of the bases that are there.
     bases: &'a [Hex],
     threads: usize,
     /// The log, with the runs of the copies behind its own.
@@ -419,11 +415,8 @@ pub(in crate::store) const MOST_TOLD: usize = 20;
 
 pub(in crate::store) struct Lost {
     offset: u64,
-    /// Where that is once the other gaps are filled.
     healed_offset: u64,
-    /// The first and the last of them, if that is known.
     pub seqs: Option<(u64, u64)>,
-    /// What a report says of them.
     pub text: String,
     /// A later line links to the last of them.
     is_linked: bool,
@@ -444,7 +437,6 @@ pub(in crate::store) struct Gaps {
     length: u64,
     /// Up to here the log was whole once.
     promised: u64,
-    /// The highest seq of any line that can be read.
     pub highest_seq: u64,
     copies: Vec<Arc<dyn DiskFile>>,
     /// The event that was synced last, if it is nowhere to be had and the log goes on as if it had never been.

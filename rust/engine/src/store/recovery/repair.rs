@@ -315,11 +315,9 @@ const MOST_LOOKS: usize = 1000;
 /// What makes the history of a whole log whole: files that are replaced or removed, in order.
 struct Mending<'a> {
     site: &'a Site,
-    /// A disk where all of it is done.
     after: Overlay<'a>,
     /// The files, from the store's folder on, and what is written in their place; `None` if they are removed.
     steps: Vec<(String, Option<Arc<dyn DiskFile>>)>,
-    /// Files that nothing replaces.
     gone: Vec<String>,
 }
 

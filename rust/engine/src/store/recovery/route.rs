@@ -21,11 +21,9 @@ pub(in crate::store) struct RouteStep {
     pub follows: bool,
 }
 
-/// The way from the first event to the last.
 #[derive(Debug, Default)]
 pub(in crate::store) struct EventRoute {
     pub steps: Vec<RouteStep>,
-    /// The run that ends with the event that was synced last.
     pub anchor: Option<usize>,
     /// The runs that cannot be part of the chain if that event is.
     pub refuted: HashSet<usize>,
@@ -34,9 +32,7 @@ pub(in crate::store) struct EventRoute {
 struct Map<'a> {
     runs: &'a [LineRun],
     before: Vec<Option<usize>>,
-    /// The run that it leads back to.
     root: Vec<usize>,
-    /// How many events lead from there to its end.
     events: Vec<u64>,
     anchor: Option<Anchor>,
     /// What ends before this seq was retired, and is no part of the log any more.
@@ -221,7 +217,6 @@ pub(in crate::store) struct LineRun {
     /// The file that it stands in: 0 is the log itself, the others are copies.
     pub source: usize,
     pub bytes: Range<u64>,
-    /// The physical line that it begins with.
     pub number: u64,
     pub events: u64,
     pub prev: Option<Hex>,
@@ -270,7 +265,6 @@ impl Cuts {
 #[derive(Debug, Default)]
 pub(in crate::store) struct Scan {
     pub runs: Vec<LineRun>,
-    /// The highest seq of any line that can be read.
     pub highest_seq: u64,
     pub lines: u64,
     pub end: u64,

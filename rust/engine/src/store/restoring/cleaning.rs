@@ -47,7 +47,6 @@ pub(super) struct Cleaned {
 pub(super) struct CleaningFolder {
     site: Arc<Site>,
     folder: PathBuf,
-    /// `erasing` names it.
     is_named: bool,
 }
 
@@ -90,7 +89,6 @@ impl CleaningFolder {
         copy.write(progress)
     }
 
-    /// Under the lock: says that nothing in it has to go.
     fn is_clean(&mut self) -> Result<()> {
         Erasing::end(&self.site)?;
         self.is_named = false;

@@ -72,7 +72,6 @@ impl BackingUp {
         self.name()
     }
 
-    /// Copies everything into the draft, durably.
     pub(in crate::store) fn write(&self, progress: Progress<'_>) -> Result<()> {
         let (disk, draft) = (&*self.disk, &self.draft);
         copy_past(disk, &self.layout, &Layout::of_folder(draft.clone()))?;
@@ -92,7 +91,6 @@ impl BackingUp {
         disk.sync_dir(draft).at(draft)
     }
 
-    /// Gives the copy its name, durably; gives the folder.
     pub(in crate::store) fn name(mut self) -> Result<PathBuf> {
         self.disk.rename(&self.draft, &self.target).at(&self.target)?;
         self.is_complete = true;
@@ -182,7 +180,6 @@ pub(in crate::store) fn copy_past(disk: &dyn Disk, from: &Layout, to: &Layout) -
     Ok(())
 }
 
-/// The moment in the name of a backup, and which of that moment it is.
 pub(super) fn order_of(name: &str) -> (String, u64) {
     let (stamp, number) = name.split_once('-').unwrap_or((name, "1"));
     (stamp.to_owned(), number.parse().unwrap_or(u64::MAX))

@@ -235,7 +235,6 @@ pub(in crate::store) struct NewFiles {
     records: Option<Frozen>,
     base: BaseWriter,
     base_scratch: Scratch,
-    /// The rows of the base, if a segment of it is to be written.
     rows: Option<BaseRows>,
     archive: Option<(Packing, Scratch)>,
 }
@@ -354,7 +353,6 @@ fn add_records(
     base.add(records.moments(), records.records(), &mut written, progress)
 }
 
-/// Writes a state as a base under its final name.
 pub(in crate::store) fn write_base(
     site: &Site,
     header: &Header,
@@ -390,7 +388,6 @@ fn both(first: impl FnOnce() -> Result<()>, second: impl FnOnce() -> Result<()> 
 pub(in crate::store) struct Packing {
     log: Arc<dyn DiskFile>,
     file: PacedFile,
-    /// How much of the log is packed: whole frames.
     done: u64,
     hasher: Hasher,
     threads: usize,

@@ -188,9 +188,7 @@ pub(super) struct NamedFiles {
     is_complete: bool,
 }
 
-/// A retired log that was kept.
 pub(super) struct RetiredLog {
-    /// The archive, from the store's folder on, and its digest.
     pub name: String,
     pub digest: String,
     pub bytes: u64,
