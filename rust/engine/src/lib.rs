@@ -18,14 +18,13 @@ pub use chronolog::disk::{
 };
 pub use chronolog::error::{Error, Result, said};
 pub use chronolog::event::draft::Author;
-pub use chronolog::event::draft::{Draft, FIELD_DEPTH, RawField};
+pub use chronolog::event::draft::{Draft, FIELD_DEPTH};
 pub use chronolog::event::draft_value::{RECORD_FIELDS, defaults};
 pub use chronolog::event::faces::Sorting;
 pub use chronolog::event::salt::Salting;
 pub use chronolog::host::{Host, Join, Machine, Randomness, Work};
 pub use chronolog::json::{
-    Cursor, Int, MAX_DEPTH, MAX_INT_DIGITS, Quoted, Value, indented, parse as parse_json, write_f64, write_i64,
-    write_string,
+    Cursor, MAX_DEPTH, MAX_INT_DIGITS, Quoted, Value, indented, parse as parse_json, write_f64, write_i64, write_string,
 };
 pub use chronolog::layout::Layout;
 pub use chronolog::log::{Appended, LogStatus};

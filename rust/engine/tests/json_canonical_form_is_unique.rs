@@ -1,7 +1,7 @@
 //! A value has one canonical text, and the scan accepts that text and no other.
 
 use chronomemory::testing::json::{EventSpans, parse, scan_event, scan_record, write_value, write_value_spaced};
-use chronomemory::{Int, Value, write_f64, write_string};
+use chronomemory::{Value, write_f64, write_string};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -31,12 +31,12 @@ fn float() -> impl Strategy<Value = f64> {
     ]
 }
 
-fn int() -> impl Strategy<Value = Int> {
+fn int() -> impl Strategy<Value = Value> {
     prop_oneof![
-        (-20_i64..20).prop_map(Int::from),
-        any::<i64>().prop_map(Int::from),
-        any::<u64>().prop_map(Int::from),
-        "-?[1-9][0-9]{15,40}".prop_filter_map("digits make an integer", |digits| Int::from_decimal(&digits)),
+        (-20_i64..20).prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<u64>().prop_map(Value::from),
+        "-?[1-9][0-9]{15,40}".prop_filter_map("digits make an integer", |digits| Value::decimal(&digits)),
     ]
 }
 
@@ -44,7 +44,7 @@ fn value() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
         any::<bool>().prop_map(Value::from),
-        int().prop_map(Value::Int),
+        int(),
         float().prop_map(Value::from),
         text().prop_map(Value::from),
     ];

@@ -1,6 +1,6 @@
 //! Adds records and other changes of Python to a draft of the engine.
 
-use chronomemory::{Draft, Error, FIELD_DEPTH, RECORD_FIELDS, RawField, defaults, parse_json};
+use chronomemory::{Draft, Error, FIELD_DEPTH, RECORD_FIELDS, defaults, parse_json, write_i64};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -83,22 +83,20 @@ impl DraftBuffer {
         let Self { draft, shapes, depth } = self;
         let mut writer = draft.upsert();
         writer.confidence(confidence_of(&fields[0])?).map_err(fault)?;
-        let out = writer.raw(RawField::Data);
+        let out = writer.field();
         let start = out.len();
         container(&fields[1], "data", true, shapes, out)?;
         writer.end_data(start).map_err(fault)?;
-        let out = writer.raw(RawField::EpistemicBoundary);
-        container(&fields[2], "epistemic_boundary", false, shapes, out)?;
-        container(&fields[3], "evidence", false, shapes, writer.raw(RawField::Evidence))?;
+        container(&fields[2], "epistemic_boundary", false, shapes, writer.field())?;
+        container(&fields[3], "evidence", false, shapes, writer.field())?;
         let id = made.map_or_else(|| text(&fields[ID], "id", ""), Ok)?;
         writer.id(id, face).map_err(fault)?;
         writer.is_hypothesis(truth(&fields[5], "is_hypothesis")?);
         writer.kind(text(&fields[6], "kind", defaults::KIND)?);
-        writer.label(text(&fields[7], "label", "")?);
-        let out = writer.raw(RawField::ModelAssumptions);
-        container(&fields[8], "model_assumptions", true, shapes, out)?;
-        writer.recursion_depth(*depth);
-        writer.source_type(text(&fields[10], "source_type", defaults::SOURCE_TYPE)?);
+        writer.text(text(&fields[7], "label", "")?);
+        container(&fields[8], "model_assumptions", true, shapes, writer.field())?;
+        write_i64(*depth, writer.field());
+        writer.text(text(&fields[10], "source_type", defaults::SOURCE_TYPE)?);
         let status = text(&fields[11], "status", defaults::STATUS)?;
         writer.status(status).map_err(fault)
     }

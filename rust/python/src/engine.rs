@@ -561,7 +561,7 @@ impl Engine {
         let spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner).take();
         let mut buffer = spare.unwrap_or_default();
         buffer.depth = self.depth;
-        buffer.draft.by(&self.author);
+        buffer.draft.author = self.author.clone();
         buffer
     }
 

@@ -75,7 +75,7 @@ pub fn indented_json<'py>(py: Python<'py>, value: &Object<'py>) -> PyResult<Boun
 #[pyfunction]
 pub fn parse_json<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Object<'py>> {
     let value = chronomemory::parse_json(text).map_err(|fault| PyValueError::new_err(fault.to_string()))?;
-    json::of_value(py, &value)
+    json::value(py, &value.to_bytes())
 }
 
 /// The hash of an event: of its fields without `hash`.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, TryLockError};
 
 use chronomemory::{
-    Cursor, Error, MAX_DEPTH, MAX_INT_DIGITS, Quoted, RECORD_FIELDS, Value, write_f64, write_i64, write_string,
+    Cursor, Error, MAX_DEPTH, MAX_INT_DIGITS, Quoted, RECORD_FIELDS, write_f64, write_i64, write_string,
 };
 use foldhash::fast::FixedState;
 use pyo3::exceptions::PyValueError;
@@ -529,31 +529,3 @@ const CONFIDENCE: usize = 0;
 const KIND: usize = 6;
 const SOURCE_TYPE: usize = 10;
 const STATUS: usize = 11;
-
-/// A parsed value as Python objects.
-pub fn of_value<'py>(py: Python<'py>, value: &Value) -> PyResult<Object<'py>> {
-    Ok(match value {
-        Value::Null => py.None().into_bound(py),
-        Value::Bool(truth) => PyBool::new(py, *truth).to_owned().into_any(),
-        Value::Int(number) => match number.as_i64() {
-            Some(small) => small.into_pyobject(py)?.into_any(),
-            None => py.get_type::<PyInt>().call1((number.to_string(),))?,
-        },
-        Value::Float(number) => PyFloat::new(py, *number).into_any(),
-        Value::Str(text) => PyString::new(py, text).into_any(),
-        Value::Array(items) => {
-            let list = PyList::empty(py);
-            for item in items {
-                list.append(of_value(py, item)?)?;
-            }
-            list.into_any()
-        }
-        Value::Object(pairs) => {
-            let dict = PyDict::new(py);
-            for (key, value) in pairs {
-                dict.set_item(key, of_value(py, value)?)?;
-            }
-            dict.into_any()
-        }
-    })
-}

@@ -7,6 +7,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::act::beyond;
+use super::draft_value::RECORD_FIELDS;
 use super::expiry::check_expiry;
 use super::faces::{act_id, face_of, is_of_acts};
 use super::{IncomingEvents, Op};
@@ -43,7 +44,8 @@ pub struct RecordChange {
 pub struct Draft {
     text: Vec<u8>,
     changes: Vec<RecordChange>,
-    author: Author,
+    /// Who writes the changes, and on what terms: the records are stamped with that scope.
+    pub author: Author,
 }
 
 impl Draft {
@@ -53,26 +55,6 @@ impl Draft {
             *self = Self::default();
         }
         self.clear();
-    }
-
-    /// Says who writes what comes: the records are stamped with that scope.
-    pub fn written_by(&mut self, writer: &Arc<Viewer>) {
-        self.by(&Author::plainly(writer));
-    }
-
-    /// The same, and on what terms.
-    pub fn by(&mut self, author: &Author) {
-        self.author.take_after(author);
-    }
-
-    /// Who writes, and on what terms.
-    pub fn author(&self) -> &Author {
-        &self.author
-    }
-
-    /// Who writes.
-    pub fn writer(&self) -> &Arc<Viewer> {
-        &self.author.writer
     }
 
     /// The changes, in order.
@@ -146,10 +128,10 @@ impl Draft {
     /// Begins a whole record; its fields follow in canonical order.
     pub fn upsert(&mut self) -> RecordWriter<'_> {
         let start = self.text.len();
-        self.text.push(b'{');
         RecordWriter {
             draft: self,
             start,
+            written: 0,
             fields: RecordSpans::default(),
             is_shared: false,
         }
@@ -232,31 +214,53 @@ impl Draft {
     }
 }
 
-/// Writes the twelve fields of a record, in canonical order.
+/// What precedes the value of each field of a record, in canonical order.
+const KEYS: [&str; RECORD_FIELDS.len()] = [
+    "{\"confidence\":",
+    ",\"data\":",
+    ",\"epistemic_boundary\":",
+    ",\"evidence\":",
+    ",\"id\":",
+    ",\"is_hypothesis\":",
+    ",\"kind\":",
+    ",\"label\":",
+    ",\"model_assumptions\":",
+    ",\"recursion_depth\":",
+    ",\"source_type\":",
+    ",\"status\":",
+];
+
+/// Writes the twelve fields of a record. They must come in canonical order.
 pub struct RecordWriter<'a> {
     draft: &'a mut Draft,
     start: usize,
+    /// How many fields were begun.
+    written: usize,
     fields: RecordSpans,
     is_shared: bool,
 }
 
 impl RecordWriter<'_> {
-    fn text(&mut self) -> &mut Vec<u8> {
-        &mut self.draft.text
+    /// Begins the next field; the caller appends its canonical value.
+    pub fn field(&mut self) -> &mut Vec<u8> {
+        let text = &mut self.draft.text;
+        text.extend_from_slice(KEYS[self.written].as_bytes());
+        self.written += 1;
+        text
     }
 
-    fn string(&mut self, key: &'static str, value: &str) -> Span {
-        self.text().extend_from_slice(key.as_bytes());
-        let from = self.draft.text.len() - self.start + 1;
-        json::write_string(value, self.text());
-        let to = self.draft.text.len() - self.start - 1;
+    /// Writes the next field, which is a string.
+    pub fn text(&mut self, value: &str) -> Span {
+        let text = self.field();
+        let start = text.len() + 1;
+        json::write_string(value, text);
         Span {
-            start: from as u32,
-            end: to as u32,
+            start: (start - self.start) as u32,
+            end: (self.draft.text.len() - 1 - self.start) as u32,
         }
     }
 
-    /// The confidence. Errors: `Invalid` outside 0..1.
+    /// The confidence, which is the first field. Errors: `Invalid` outside 0..1.
     pub fn confidence(&mut self, value: f64) -> Result<()> {
         if !(0.0..=1.0).contains(&value) {
             return Err(Error::invalid(
@@ -264,28 +268,21 @@ impl RecordWriter<'_> {
                 format!("must be from 0 to 1, got {value}"),
             ));
         }
-        self.text().extend_from_slice(b"\"confidence\":");
         // -0.0 is inside the range but would be another spelling of the same belief.
         let value = value + 0.0;
-        json::write_f64(value, self.text());
+        json::write_f64(value, self.field());
         self.fields.confidence = Some(value);
         Ok(())
     }
 
-    /// Ends `data`, which begins at this place, by stamping the writer's scope on it. Errors: `Invalid` if it has another.
+    /// Ends `data`, which begins at this offset, by stamping the writer's scope on it. Errors: `Invalid` if it has another.
     pub fn end_data(&mut self, start: usize) -> Result<()> {
         let Draft { text, author, .. } = &mut *self.draft;
         self.is_shared = author.settle_scope(text, start)?;
         Ok(())
     }
 
-    /// A field whose canonical value the caller puts behind what is there.
-    pub fn raw(&mut self, field: RawField) -> &mut Vec<u8> {
-        self.text().extend_from_slice(field.key());
-        self.text()
-    }
-
-    /// The id. Errors: `Invalid` for an empty id or one that belongs to another face.
+    /// The id, after the evidence. Errors: `Invalid` for an empty id or one that belongs to another face.
     pub fn id(&mut self, value: &str, face: Option<&str>) -> Result<()> {
         check_id(value, face)?;
         if is_of_acts(value.as_bytes()) {
@@ -294,82 +291,28 @@ impl RecordWriter<'_> {
                 format!("ids such as {value:?} are kept for what happens to several records"),
             ));
         }
-        self.fields.id = Some(self.string(",\"id\":", value));
+        self.fields.id = Some(self.text(value));
         Ok(())
     }
 
-    /// Whether it is a hypothesis.
+    /// Whether it is a hypothesis, after the id.
     pub fn is_hypothesis(&mut self, value: bool) {
-        let spelled: &[u8] = if value {
-            b",\"is_hypothesis\":true"
-        } else {
-            b",\"is_hypothesis\":false"
-        };
-        self.text().extend_from_slice(spelled);
+        let value: &[u8] = if value { b"true" } else { b"false" };
+        self.field().extend_from_slice(value);
     }
 
-    /// The kind.
+    /// The kind, after that.
     pub fn kind(&mut self, value: &str) {
-        self.fields.kind = Some(self.string(",\"kind\":", value));
-    }
-
-    /// The label.
-    pub fn label(&mut self, value: &str) {
-        self.string(",\"label\":", value);
-    }
-
-    /// The recursion depth.
-    pub fn recursion_depth(&mut self, value: i64) {
-        self.text().extend_from_slice(b",\"recursion_depth\":");
-        json::write_i64(value, self.text());
-    }
-
-    /// The source type.
-    pub fn source_type(&mut self, value: &str) {
-        self.string(",\"source_type\":", value);
+        self.fields.kind = Some(self.text(value));
     }
 
     /// The status, which is the last field. Errors: `TooLarge` if the line would be too long.
     pub fn status(mut self, value: &str) -> Result<()> {
-        self.fields.status = Some(self.string(",\"status\":", value));
-        self.text().push(b'}');
+        self.fields.status = Some(self.text(value));
+        self.draft.text.push(b'}');
         let id = self.fields.id.unwrap_or_default();
         let id = self.start + id.start as usize..self.start + id.end as usize;
         self.draft.push(Op::Upsert, id, self.start, self.fields, self.is_shared)
-    }
-}
-
-/// The fields whose values are lists or objects.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RawField {
-    /// `data`, after the confidence.
-    Data,
-    /// `epistemic_boundary`, after that.
-    EpistemicBoundary,
-    /// `evidence`, after that and before the id.
-    Evidence,
-    /// `model_assumptions`, after the label.
-    ModelAssumptions,
-}
-
-impl RawField {
-    fn key(self) -> &'static [u8] {
-        match self {
-            Self::Data => b",\"data\":",
-            Self::EpistemicBoundary => b",\"epistemic_boundary\":",
-            Self::Evidence => b",\"evidence\":",
-            Self::ModelAssumptions => b",\"model_assumptions\":",
-        }
-    }
-
-    /// The field's name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Data => "data",
-            Self::EpistemicBoundary => "epistemic_boundary",
-            Self::Evidence => "evidence",
-            Self::ModelAssumptions => "model_assumptions",
-        }
     }
 }
 
@@ -401,8 +344,8 @@ pub struct Author {
     pub is_public: bool,
     /// Whether the records were in a store before: what everyone brings back carries what it carried, a scope or not.
     pub is_import: bool,
-    /// The scope of whoever writes as it is spelled, since every record is stamped with it; nothing without names.
-    spelled: Arc<[u8]>,
+    /// The scope of the writer as it is spelled in a record, since every record is stamped with it; nothing without names.
+    pub spelled: Arc<[u8]>,
 }
 
 impl Author {
@@ -421,23 +364,6 @@ impl Author {
             spelled,
             ..Self::default()
         }
-    }
-
-    /// Is that one from now on. Mostly it was already: whoever writes does so again and again.
-    pub fn take_after(&mut self, other: &Self) {
-        let for_whom = |author: &Self| author.acts_for.as_ref().map(Arc::as_ptr);
-        let is_same = Arc::ptr_eq(&self.writer, &other.writer)
-            && Arc::ptr_eq(&self.spelled, &other.spelled)
-            && for_whom(self) == for_whom(other)
-            && (self.is_public, self.is_import) == (other.is_public, other.is_import);
-        if !is_same {
-            *self = other.clone();
-        }
-    }
-
-    /// The scope of whoever writes as it is spelled in a record; nothing without names.
-    pub fn spelled(&self) -> &[u8] {
-        &self.spelled
     }
 
     /// The same for records that were in a store before.

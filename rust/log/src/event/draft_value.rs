@@ -1,12 +1,11 @@
 //! Drafts a record from JSON, as bulk loading does row by row.
 
 use std::borrow::Cow;
+use std::str::FromStr;
 
-use memchr::memchr;
-
-use super::draft::{Draft, FIELD_DEPTH, RawField};
+use super::draft::{Draft, FIELD_DEPTH};
 use crate::error::{Error, Result};
-use crate::json::{self, MAX_DEPTH, Quoted, Value};
+use crate::json::{self, Cursor, MAX_DEPTH, Value};
 
 /// The fields of a record, in canonical order.
 pub const RECORD_FIELDS: [&str; 12] = [
@@ -36,24 +35,16 @@ pub mod defaults {
     pub const SOURCE_TYPE: &str = "observed";
 }
 
-/// A field as it was given.
-#[derive(Clone, Copy)]
-enum JsonField<'a> {
-    Parsed(&'a Value),
-    /// A text that is spelled canonically, and not nested too deeply for a line.
-    Canonical(&'a str),
-}
-
-/// The fields of a record that is given as JSON.
+/// The fields of a record that is given as JSON, each as canonical text that is not nested too deeply for a line.
 #[derive(Default)]
-pub struct JsonFields<'a>([Option<JsonField<'a>>; RECORD_FIELDS.len()]);
+pub struct JsonFields<'a>([Option<Cow<'a, [u8]>>; RECORD_FIELDS.len()]);
 
 /// The place of the id in canonical order.
 const ID: usize = 4;
 
 impl<'a> JsonFields<'a> {
-    /// The fields of a parsed record. Errors: `Invalid` for no object and for a field that no record has.
-    pub fn parsed(record: &'a Value) -> Result<Self> {
+    /// The fields of a parsed record. Errors: `Invalid` for no object, for a field that no record has, and for deep nesting.
+    pub fn parsed(record: &Value) -> Result<Self> {
         let Value::Object(pairs) = record else {
             return Err(Error::invalid("record", "not an object"));
         };
@@ -65,7 +56,13 @@ impl<'a> JsonFields<'a> {
                     "not a field of a record; put it under data",
                 ));
             };
-            fields.0[place] = Some(JsonField::Parsed(value));
+            if FIELD_DEPTH + depth_of(value) > MAX_DEPTH {
+                return Err(Error::invalid(
+                    name.as_str(),
+                    format!("nested deeper than {MAX_DEPTH} levels in its event"),
+                ));
+            }
+            fields.0[place] = Some(Cow::Owned(value.to_bytes()));
         }
         Ok(fields)
     }
@@ -73,24 +70,19 @@ impl<'a> JsonFields<'a> {
     /// The fields of a record that is spelled canonically but for the order of its fields, without those to be ignored.
     /// `None` if it is spelled otherwise or has another field.
     pub fn scanned(record: &'a [u8], ignored: &[&str]) -> Option<Self> {
-        let (mut fields, mut next) = (Self::default(), 0);
+        let mut fields = Self::default();
         json::scan_members(record, FIELD_DEPTH, |name, value| {
-            let place = match RECORD_FIELDS.get(next) {
-                Some(field) if *field == name => Some(next),
-                _ => RECORD_FIELDS.iter().position(|field| *field == name),
-            };
-            let Some(place) = place else {
-                return ignored.contains(&name);
-            };
-            next = place + 1;
-            fields.0[place].replace(JsonField::Canonical(value)).is_none()
+            match RECORD_FIELDS.iter().position(|field| field.as_bytes() == name) {
+                Some(place) => fields.0[place].replace(Cow::Borrowed(value)).is_none(),
+                None => ignored.iter().any(|ignored| ignored.as_bytes() == name),
+            }
         })?;
         Some(fields)
     }
 
     /// The id, if there is one and it is a string.
-    pub fn id(&self) -> Option<Cow<'a, str>> {
-        self.0[ID].and_then(JsonField::text)
+    pub fn id(&self) -> Option<Cow<'_, str>> {
+        self.text(ID, "").ok().filter(|_| self.has_id())
     }
 
     /// Whether there is an id, of whatever type.
@@ -99,41 +91,35 @@ impl<'a> JsonFields<'a> {
     }
 
     /// Sets the id, given as a canonical string.
-    pub fn set_id(&mut self, spelled: &'a str) {
-        self.0[ID] = Some(JsonField::Canonical(spelled));
+    pub fn set_id(&mut self, spelled: String) {
+        self.0[ID] = Some(Cow::Owned(spelled.into_bytes()));
     }
-}
 
-impl<'a> JsonField<'a> {
-    fn text(self) -> Option<Cow<'a, str>> {
-        let spelled = match self {
-            Self::Parsed(value) => return value.as_str().map(Cow::Borrowed),
-            Self::Canonical(spelled) => spelled,
+    fn text(&self, place: usize, default: &'static str) -> Result<Cow<'_, str>> {
+        let Some(value) = &self.0[place] else {
+            return Ok(Cow::Borrowed(default));
         };
-        let inner = spelled.strip_prefix('"')?.strip_suffix('"')?.as_bytes();
-        let is_escaped = memchr(b'\\', inner).is_some();
-        Quoted { inner, is_escaped }.text()
+        let text = Cursor::new(value).string().and_then(|quoted| quoted.text());
+        text.ok_or_else(|| Error::invalid(RECORD_FIELDS[place], "not a string"))
     }
 
-    fn number(self) -> Option<f64> {
-        match self {
-            Self::Parsed(value) => value.as_f64(),
-            Self::Canonical(spelled) => spelled.parse().ok().filter(|number: &f64| number.is_finite()),
-        }
+    /// A number or a truth value. No other JSON text is parsed as one.
+    fn scalar<T: FromStr>(&self, place: usize, default: T, kind: &str) -> Result<T> {
+        let Some(value) = &self.0[place] else {
+            return Ok(default);
+        };
+        let scalar = std::str::from_utf8(value).ok().and_then(|text| text.parse().ok());
+        scalar.ok_or_else(|| Error::invalid(RECORD_FIELDS[place], format!("not {kind}")))
     }
 
-    fn integer(self) -> Option<i64> {
-        match self {
-            Self::Parsed(value) => value.as_i64(),
-            Self::Canonical(spelled) => spelled.parse().ok(),
+    fn write_container(&self, place: usize, empty: &[u8], out: &mut Vec<u8>) -> Result<()> {
+        let value = self.0[place].as_deref().unwrap_or(empty);
+        if value.first() != empty.first() {
+            let wanted = if empty == b"[]" { "not a list" } else { "not an object" };
+            return Err(Error::invalid(RECORD_FIELDS[place], wanted));
         }
-    }
-
-    fn truth(self) -> Option<bool> {
-        match self {
-            Self::Parsed(value) => value.as_bool(),
-            Self::Canonical(spelled) => spelled.parse().ok(),
-        }
+        out.extend_from_slice(value);
+        Ok(())
     }
 }
 
@@ -146,75 +132,27 @@ impl Draft {
     /// The same of a record given by its fields.
     pub fn upsert_fields(&mut self, fields: &JsonFields<'_>, depth: i64, face: Option<&str>) -> Result<()> {
         self.make_room()?;
-        write(self, fields, depth, face)
-    }
-}
-
-fn write(draft: &mut Draft, fields: &JsonFields<'_>, depth: i64, face: Option<&str>) -> Result<()> {
-    let text = |place: usize, default: &'static str| match fields.0[place] {
-        None => Ok(Cow::Borrowed(default)),
-        Some(field) => field
-            .text()
-            .ok_or_else(|| Error::invalid(RECORD_FIELDS[place], "not a string")),
-    };
-    let mut writer = draft.upsert();
-    writer.confidence(match fields.0[0] {
-        None => defaults::CONFIDENCE,
-        Some(field) => field
-            .number()
-            .ok_or_else(|| Error::invalid("confidence", "not a number"))?,
-    })?;
-    let data = writer.raw(RawField::Data);
-    let start = data.len();
-    write_raw(fields.0[1], RawField::Data, data)?;
-    writer.end_data(start)?;
-    let boundary = RawField::EpistemicBoundary;
-    write_raw(fields.0[2], boundary, writer.raw(boundary))?;
-    write_raw(fields.0[3], RawField::Evidence, writer.raw(RawField::Evidence))?;
-    writer.id(&text(ID, "")?, face)?;
-    writer.is_hypothesis(match fields.0[5] {
-        None => false,
-        Some(field) => field
-            .truth()
-            .ok_or_else(|| Error::invalid("is_hypothesis", "not true or false"))?,
-    });
-    writer.kind(&text(6, defaults::KIND)?);
-    writer.label(&text(7, "")?);
-    let assumptions = RawField::ModelAssumptions;
-    write_raw(fields.0[8], assumptions, writer.raw(assumptions))?;
-    writer.recursion_depth(match fields.0[9] {
-        None => depth,
-        Some(field) => field
-            .integer()
-            .ok_or_else(|| Error::invalid("recursion_depth", "not a 64-bit integer"))?,
-    });
-    writer.source_type(&text(10, defaults::SOURCE_TYPE)?);
-    writer.status(&text(11, defaults::STATUS)?)
-}
-
-fn write_raw(given: Option<JsonField<'_>>, field: RawField, out: &mut Vec<u8>) -> Result<()> {
-    let is_list = matches!(field, RawField::Evidence | RawField::EpistemicBoundary);
-    let (opening, empty) = if is_list { ('[', "[]") } else { ('{', "{}") };
-    let fits = match given {
-        None => true,
-        Some(JsonField::Canonical(spelled)) => spelled.starts_with(opening),
-        Some(JsonField::Parsed(Value::Array(_))) => is_list,
-        Some(JsonField::Parsed(Value::Object(_))) => !is_list,
-        Some(JsonField::Parsed(_)) => false,
-    };
-    if !fits {
-        let wanted = if is_list { "not a list" } else { "not an object" };
-        return Err(Error::invalid(field.name(), wanted));
-    }
-    match given {
-        Some(JsonField::Parsed(value)) => {
-            check_depth(field.name(), depth_of(value))?;
-            json::write_value(value, out);
+        let mut writer = self.upsert();
+        let confidence = fields.scalar(0, defaults::CONFIDENCE, "a number")?;
+        if !confidence.is_finite() {
+            return Err(Error::invalid("confidence", "not a number"));
         }
-        Some(JsonField::Canonical(spelled)) => out.extend_from_slice(spelled.as_bytes()),
-        None => out.extend_from_slice(empty.as_bytes()),
+        writer.confidence(confidence)?;
+        let data = writer.field();
+        let start = data.len();
+        fields.write_container(1, b"{}", data)?;
+        writer.end_data(start)?;
+        fields.write_container(2, b"[]", writer.field())?;
+        fields.write_container(3, b"[]", writer.field())?;
+        writer.id(&fields.text(ID, "")?, face)?;
+        writer.is_hypothesis(fields.scalar(5, false, "true or false")?);
+        writer.kind(&fields.text(6, defaults::KIND)?);
+        writer.text(&fields.text(7, "")?);
+        fields.write_container(8, b"{}", writer.field())?;
+        json::write_i64(fields.scalar(9, depth, "a 64-bit integer")?, writer.field());
+        writer.text(&fields.text(10, defaults::SOURCE_TYPE)?);
+        writer.status(&fields.text(11, defaults::STATUS)?)
     }
-    Ok(())
 }
 
 fn depth_of(value: &Value) -> usize {
@@ -225,22 +163,12 @@ fn depth_of(value: &Value) -> usize {
     }
 }
 
-/// Refuses a value that is nested too deeply for a line.
-fn check_depth(field: &str, depth: usize) -> Result<()> {
-    if FIELD_DEPTH + depth > MAX_DEPTH {
-        return Err(Error::invalid(
-            field,
-            format!("nested deeper than {MAX_DEPTH} levels in its event"),
-        ));
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
 
     use super::*;
+    use crate::event::draft::Author;
     use crate::event::expiry::expiry_of;
     use crate::scope::{Scope, Viewer, carried};
 
@@ -255,15 +183,11 @@ mod tests {
 
     #[test]
     fn a_scanned_record_is_drafted_as_a_parsed_one() {
-        let nested = |depth: usize| {
-            format!(
-                r#"{{"data":{{"a":{}{}}},"id":"x"}}"#,
-                "[".repeat(depth),
-                "]".repeat(depth)
-            )
-        };
+        let nested =
+            |depth: usize| r#"{"data":{"a":?},"id":"x"}"#.replace('?', &("[".repeat(depth) + &"]".repeat(depth)));
         let canonical = [
             r#"{"id":"x"}"#,
+            "{}",
             r#"{"id":"x","confidence":0.5,"data":{"a":[1,2.5,"é\n"],"b":{}},"label":"a \"b\" – née"}"#,
             r#"{"status":"active","source_type":"told","recursion_depth":7,"model_assumptions":{"m":null},"kind":"risk","is_hypothesis":true,"id":"x","evidence":["e"],"epistemic_boundary":[1],"confidence":1}"#,
             r#"{"id":"x","confidence":1e+100}"#,
@@ -286,7 +210,6 @@ mod tests {
             r#"{"id":"x","data":{"expires_at":"tomorrow"}}"#,
         ];
         let others = [
-            "{}",
             "[]",
             r#"{"id": "x"}"#,
             r#"{"id":"x","id":"y"}"#,
@@ -299,11 +222,8 @@ mod tests {
         ];
         let deep = [nested(MAX_DEPTH - 4), nested(MAX_DEPTH - 3), nested(MAX_DEPTH - 2)];
         let mut scanned = Vec::new();
-        for text in canonical
-            .into_iter()
-            .chain(others)
-            .chain(deep.iter().map(String::as_str))
-        {
+        let texts = canonical.into_iter().chain(others);
+        for text in texts.chain(deep.iter().map(String::as_str)) {
             let Some(fields) = JsonFields::scanned(text.as_bytes(), &[]) else {
                 continue;
             };
@@ -312,10 +232,7 @@ mod tests {
             assert_eq!(drafted(Ok(fields)), drafted(JsonFields::parsed(&value)), "{text}");
         }
         assert_eq!(scanned[..canonical.len()], canonical);
-        assert_eq!(
-            scanned[canonical.len()..],
-            deep[..2].iter().map(String::as_str).collect::<Vec<_>>()
-        );
+        assert_eq!(scanned[canonical.len()..], deep[..2]);
         let ignored = JsonFields::scanned(br#"{"created_at":1,"id":"x"}"#, &["created_at"]);
         assert!(drafted(Ok(ignored.expect("a known field"))).is_ok());
     }
@@ -340,7 +257,7 @@ mod tests {
             let record = json::parse(text.as_bytes()).expect("JSON");
             for writer in [Viewer::default(), Viewer::Everyone, ann.clone()] {
                 let (mut draft, has_names) = (Draft::default(), writer == ann);
-                draft.written_by(&Arc::new(writer));
+                draft.author = Author::plainly(&Arc::new(writer));
                 if draft.upsert_value(&record, 0, None).is_err() {
                     assert!(data.contains("@scope"), "{data}");
                     continue;

@@ -15,15 +15,15 @@ mod special;
 mod value;
 mod write;
 
-pub use cursor::{Cursor, Elements, ObjectMembers, Quoted, compare_key, elements, members};
-pub use number::write_f64;
+pub use cursor::{Cursor, Quoted, compare_key, elements, members};
+pub use number::{write_f64, write_i64};
 pub use parse::{JsonFault, parse, parse_to_depth};
 pub use scan::{EventSpans, RecordSpans, Span, scan_event, scan_members, scan_record};
 pub use special::end_of_string;
-pub use value::{Int, Value, merge};
+pub use value::{Value, merge};
 pub use write::{
-    escape_line_separators, escaped_length, has_line_separators, indented, raw_line_separators, write_i64,
-    write_string, write_value, write_value_spaced,
+    escape_line_separators, escaped_length, has_line_separators, indented, raw_line_separators, write_string,
+    write_value, write_value_spaced,
 };
 
 /// The deepest nesting a text may have, counted in open containers.

@@ -1,7 +1,10 @@
-//! Parses a JSON text into a value, and says where it is wrong.
+//! Parses a JSON text into a value, and locates what is wrong with it.
 
 use super::special::{next_quote, next_special};
-use super::{Int, MAX_DEPTH, MAX_INT_DIGITS, Value};
+use super::{MAX_DEPTH, MAX_INT_DIGITS, Value};
+
+/// Most objects have no more pairs, also records.
+const USUAL_PAIRS: usize = 12;
 
 /// Why a text is not JSON that we accept, and where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -22,14 +25,12 @@ pub fn parse(bytes: &[u8]) -> Result<Value, JsonFault> {
     parse_to_depth(bytes, MAX_DEPTH)
 }
 
-/// Reads a text that may be nested otherwise: in a file of records each lies one container deeper than in its event.
+/// The same with another limit of the nesting: in a file of records each is one container deeper than in its event.
 pub fn parse_to_depth(bytes: &[u8], max_depth: usize) -> Result<Value, JsonFault> {
     let Ok(text) = simdutf8::basic::from_utf8(bytes) else {
         let offset = std::str::from_utf8(bytes).map_or_else(|error| error.valid_up_to(), str::len);
-        return Err(JsonFault {
-            offset,
-            reason: "not UTF-8",
-        });
+        let reason = "not UTF-8";
+        return Err(JsonFault { offset, reason });
     };
     let mut parser = Parser {
         text,
@@ -37,8 +38,6 @@ pub fn parse_to_depth(bytes: &[u8], max_depth: usize) -> Result<Value, JsonFault
         at: 0,
         room: max_depth,
         reason: "",
-        items: Vec::new(),
-        pairs: Vec::new(),
     };
     parser.whole().map_err(|Stop| JsonFault {
         offset: parser.at,
@@ -46,11 +45,34 @@ pub fn parse_to_depth(bytes: &[u8], max_depth: usize) -> Result<Value, JsonFault
     })
 }
 
+/// The parser holds offset and reason of the fault: in every result they would make values a third larger.
+struct Stop;
+
+/// A text that is being read.
+struct Parser<'a> {
+    text: &'a str,
+    bytes: &'a [u8],
+    at: usize,
+    /// How many more containers may be opened.
+    room: usize,
+    reason: &'static str,
+}
+
 impl Parser<'_> {
+    #[cold]
+    fn stop<T>(&mut self, reason: &'static str) -> Result<T, Stop> {
+        self.reason = reason;
+        Err(Stop)
+    }
+
+    #[inline(always)]
+    fn peek(&self) -> Option<u8> {
+        self.bytes.get(self.at).copied()
+    }
+
     fn whole(&mut self) -> Result<Value, Stop> {
         self.skip_white();
-        let mut whole = Value::Null;
-        self.value(|_, value| whole = value)?;
+        let whole = self.value()?;
         self.skip_white();
         if self.at < self.bytes.len() {
             self.stop("more text after the value")
@@ -66,70 +88,42 @@ impl Parser<'_> {
         }
     }
 
-    /// Reads a value and hands it to `put`, which is cheaper than passing it up as a result.
-    #[inline(always)]
-    fn value(&mut self, put: impl FnOnce(&mut Self, Value)) -> Result<(), Stop> {
+    fn value(&mut self) -> Result<Value, Stop> {
         match self.peek() {
-            Some(b'"') => self.string(|parser, text| put(parser, Value::Str(text)))?,
-            Some(b'{') => {
-                let pairs = self.object()?;
-                put(self, Value::Object(pairs));
-            }
-            Some(b'[') => {
-                let items = self.array()?;
-                put(self, Value::Array(items));
-            }
-            Some(b'-' | b'0'..=b'9') => match self.number()? {
-                Number::Small(small) => put(self, Value::from(small)),
-                Number::Large(int) => put(self, Value::Int(int)),
-                Number::Float(float) => put(self, Value::Float(float)),
-            },
-            Some(b't') => {
-                self.word(b"true")?;
-                put(self, Value::Bool(true));
-            }
-            Some(b'f') => {
-                self.word(b"false")?;
-                put(self, Value::Bool(false));
-            }
-            Some(b'n') => {
-                self.word(b"null")?;
-                put(self, Value::Null);
-            }
-            Some(_) => return self.stop("not a value"),
-            None => return self.stop("the text ends too early"),
+            Some(b'"') => Ok(Value::Str(self.string()?)),
+            Some(b'{') => Ok(Value::Object(self.object()?)),
+            Some(b'[') => Ok(Value::Array(self.array()?)),
+            Some(b'-' | b'0'..=b'9') => self.number(),
+            Some(b't') => self.word(b"true", Value::Bool(true)),
+            Some(b'f') => self.word(b"false", Value::Bool(false)),
+            Some(b'n') => self.word(b"null", Value::Null),
+            Some(_) => self.stop("not a value"),
+            None => self.stop("the text ends too early"),
         }
-        Ok(())
     }
 
-    #[inline(always)]
-    fn word<const N: usize>(&mut self, word: &[u8; N]) -> Result<(), Stop> {
-        if self.bytes[self.at..].first_chunk() != Some(word) {
+    fn word(&mut self, word: &[u8], value: Value) -> Result<Value, Stop> {
+        if !self.bytes[self.at..].starts_with(word) {
             return self.stop("not a value");
         }
-        self.at += N;
-        Ok(())
+        self.at += word.len();
+        Ok(value)
     }
 
-    /// Steps into a container; true if it is empty and already left again.
-    #[inline(always)]
+    /// Opens a container; true if it has members.
     fn open(&mut self, close: u8) -> Result<bool, Stop> {
         if self.room == 0 {
             return self.stop("nested too deeply");
         }
         self.at += 1;
         self.skip_white();
-        let empty = self.peek() == Some(close);
-        if empty {
-            self.at += 1;
-        } else {
-            self.room -= 1;
-        }
-        Ok(empty)
+        let is_empty = self.peek() == Some(close);
+        self.at += usize::from(is_empty);
+        self.room -= usize::from(!is_empty);
+        Ok(!is_empty)
     }
 
     /// After a member: true if another one follows.
-    #[inline(always)]
     fn next_member(&mut self, close: u8) -> Result<bool, Stop> {
         self.skip_white();
         match self.peek() {
@@ -149,46 +143,35 @@ impl Parser<'_> {
     }
 
     fn array(&mut self) -> Result<Vec<Value>, Stop> {
-        if self.open(b']')? {
-            return Ok(Vec::new());
+        let mut items = Vec::new();
+        let mut has_more = self.open(b']')?;
+        while has_more {
+            items.push(self.value()?);
+            has_more = self.next_member(b']')?;
         }
-        let start = self.items.len();
-        loop {
-            self.value(|parser, item| parser.items.push(item))?;
-            if !self.next_member(b']')? {
-                return Ok(self.items.split_off(start));
-            }
-        }
+        Ok(items)
     }
 
     fn object(&mut self) -> Result<Vec<(String, Value)>, Stop> {
         let opened = self.at;
-        if self.open(b'}')? {
-            return Ok(Vec::new());
-        }
-        let start = self.pairs.len();
-        let mut ascending = true;
-        loop {
+        let mut has_more = self.open(b'}')?;
+        let mut pairs: Vec<(String, Value)> = Vec::with_capacity(if has_more { USUAL_PAIRS } else { 0 });
+        while has_more {
             if self.peek() != Some(b'"') {
                 return self.stop("expected a key in quotes");
             }
-            let place = self.pairs.len();
-            self.string(|parser, key| parser.pairs.push((key, Value::Null)))?;
+            let key = self.string()?;
             self.skip_white();
             if self.peek() != Some(b':') {
                 return self.stop("expected a colon");
             }
             self.at += 1;
             self.skip_white();
-            ascending &= place == start || self.pairs[place - 1].0 < self.pairs[place].0;
-            self.value(|parser, value| parser.pairs[place].1 = value)?;
-            if !self.next_member(b'}')? {
-                break;
-            }
+            pairs.push((key, self.value()?));
+            has_more = self.next_member(b'}')?;
         }
-        let mut pairs = self.pairs.split_off(start);
-        if !ascending {
-            pairs.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+        if !pairs.is_sorted_by(|one, next| one.0 < next.0) {
+            pairs.sort_unstable_by(|one, next| one.0.cmp(&next.0));
             if pairs.windows(2).any(|two| two[0].0 == two[1].0) {
                 self.at = opened;
                 return self.stop("a key stands twice in the object");
@@ -197,62 +180,14 @@ impl Parser<'_> {
         Ok(pairs)
     }
 
-    #[inline(always)]
-    fn string(&mut self, put: impl FnOnce(&mut Self, String)) -> Result<(), Stop> {
+    fn string(&mut self) -> Result<String, Stop> {
         let start = self.at + 1;
         if let Some(end) = next_quote(self.bytes, start) {
             self.at = end + 1;
-            let plain = self.text[start..end].to_owned();
-            put(self, plain);
-        } else {
-            let decoded = self.escaped_string(start)?;
-            put(self, decoded);
+            return Ok(self.text[start..end].to_owned());
         }
-        Ok(())
-    }
-}
-
-/// A number as it was read.
-pub(super) enum Number {
-    Small(i64),
-    Large(Int),
-    Float(f64),
-}
-
-/// The parser holds place and reason of the fault: in every result they would make values a third larger.
-pub(super) struct Stop;
-
-/// A text that is being read, and how far.
-pub(super) struct Parser<'a> {
-    pub(super) text: &'a str,
-    pub(super) bytes: &'a [u8],
-    pub(super) at: usize,
-    /// How many more containers may be opened.
-    pub(super) room: usize,
-    pub(super) reason: &'static str,
-    // Members of the containers still open. Each container leaves with a list of exactly its size.
-    pub(super) items: Vec<Value>,
-    pub(super) pairs: Vec<(String, Value)>,
-}
-
-impl Parser<'_> {
-    #[cold]
-    pub(super) fn stop<T>(&mut self, reason: &'static str) -> Result<T, Stop> {
-        self.reason = reason;
-        Err(Stop)
-    }
-
-    #[inline(always)]
-    pub(super) fn peek(&self) -> Option<u8> {
-        self.bytes.get(self.at).copied()
-    }
-
-    /// Reads a string that is not plain, from behind its opening quote.
-    #[cold]
-    #[inline(never)]
-    pub(super) fn escaped_string(&mut self, start: usize) -> Result<String, Stop> {
-        let mut decoded = String::new();
         self.at = start;
+        let mut decoded = String::new();
         loop {
             let plain = self.at;
             self.at = next_special(self.bytes, plain);
@@ -313,32 +248,21 @@ impl Parser<'_> {
             .try_fold(0, |code, &digit| Some(code << 4 | char::from(digit).to_digit(16)?))
     }
 
-    pub(super) fn number(&mut self) -> Result<Number, Stop> {
+    fn number(&mut self) -> Result<Value, Stop> {
         let start = self.at;
-        let negative = self.peek() == Some(b'-');
-        self.at += usize::from(negative);
-        let first_digit = self.at;
-        let size = self.digits()?;
-        let count = self.at - first_digit;
-        if count > 1 && self.bytes[first_digit] == b'0' {
-            self.at = first_digit;
+        self.at += usize::from(self.peek() == Some(b'-'));
+        let first = self.at;
+        let count = self.digits()?;
+        if count > 1 && self.bytes[first] == b'0' {
+            self.at = first;
             return self.stop("a number with a leading zero");
         }
         if !matches!(self.peek(), Some(b'.' | b'e' | b'E')) {
-            // Eighteen digits always fit into 64 bits.
-            if count <= 18 {
-                return Ok(Number::Small(if negative { -(size as i64) } else { size as i64 }));
-            }
-            let int = if count <= MAX_INT_DIGITS {
-                Int::from_decimal(&self.text[start..self.at])
-            } else {
-                None
-            };
-            let Some(int) = int else {
+            let int = Value::decimal(&self.text[start..self.at]).filter(|_| count <= MAX_INT_DIGITS);
+            return int.ok_or(Stop).or_else(|_| {
                 self.at = start;
-                return self.stop("an integer with too many digits");
-            };
-            return Ok(Number::Large(int));
+                self.stop("an integer with too many digits")
+            });
         }
         if self.peek() == Some(b'.') {
             self.at += 1;
@@ -350,7 +274,7 @@ impl Parser<'_> {
             self.digits()?;
         }
         match self.text[start..self.at].parse::<f64>() {
-            Ok(float) if float.is_finite() => Ok(Number::Float(float)),
+            Ok(float) if float.is_finite() => Ok(Value::Float(float)),
             _ => {
                 self.at = start;
                 self.stop("a number too large for a float")
@@ -358,39 +282,33 @@ impl Parser<'_> {
         }
     }
 
-    #[inline(always)]
-    fn digits(&mut self) -> Result<u64, Stop> {
+    /// Skips one digit or more; how many.
+    fn digits(&mut self) -> Result<usize, Stop> {
         let start = self.at;
-        let mut size = 0_u64;
-        while let Some(digit @ b'0'..=b'9') = self.peek() {
-            size = size.wrapping_mul(10).wrapping_add(u64::from(digit - b'0'));
+        while let Some(b'0'..=b'9') = self.peek() {
             self.at += 1;
         }
-        if self.at == start {
-            self.stop("expected a digit")
-        } else {
-            Ok(size)
+        match self.at - start {
+            0 => self.stop("expected a digit"),
+            count => Ok(count),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{MAX_INT_DIGITS, write_value};
     use super::*;
 
     fn rewritten(text: &[u8]) -> String {
-        let mut out = Vec::new();
         match parse(text) {
-            Ok(value) => write_value(&value, &mut out),
-            Err(fault) => return fault.to_string(),
+            Ok(value) => String::from_utf8_lossy(&value.to_bytes()).into_owned(),
+            Err(fault) => fault.to_string(),
         }
-        String::from_utf8_lossy(&out).into_owned()
     }
 
     #[test]
-    fn any_spelling_of_a_value_is_read() {
-        for (text, canonical) in [
+    fn any_spelling_of_a_value_is_read_and_faults_are_located() {
+        for (text, expected) in [
             (
                 " \t\r\n{ \"b\" : [ 1 , 2 ] , \"a\" : null } \n",
                 r#"{"a":null,"b":[1,2]}"#,
@@ -405,68 +323,41 @@ mod tests {
             ("0.1000", "0.1"),
             ("12345678901234567890123", "12345678901234567890123"),
             ("-9223372036854775808", "-9223372036854775808"),
-            ("[]", "[]"),
-            ("[{},[[]]]", "[{},[[]]]"),
-            ("[true,false,null]", "[true,false,null]"),
+            ("[{},[[]],true,false,null]", "[{},[[]],true,false,null]"),
             (r#"{"\n":1,"A":2,"\u0000":3,"":4}"#, r#"{"":4,"\u0000":3,"\n":1,"A":2}"#),
+            ("{\"a\":tru}", "not a value at byte 5"),
+            (
+                "{\"a\":1,\"b\":{\"x\":1,\"y\":2,\"x\":3}}",
+                "a key stands twice in the object at byte 11",
+            ),
+            ("[1]x", "more text after the value at byte 3"),
+            ("[007]", "a number with a leading zero at byte 1"),
         ] {
-            assert_eq!(rewritten(text.as_bytes()), canonical, "{text}");
+            assert_eq!(rewritten(text.as_bytes()), expected, "{text}");
         }
+        assert_eq!(rewritten(b"[\"a\xff\"]"), "not UTF-8 at byte 3");
     }
 
     #[test]
     fn what_readers_disagree_on_is_refused() {
-        // One text per line, as it stands.
-        let lines = r#"
-            {
-            [1
-            [1,
-            [1,]
-            [,1]
-            [1 2]
-            {"a"
-            {"a":1
-            {"a":1,}
-            {a:1}
-            {"a" 1}
-            {1:1}
-            1 2
-            [1]]
-            "a
-            "\
-            "\"
-            "\x"
-            "\u12"
-            "\u12g4"
-            "\u+123"
-            "\ud800"
-            "\ud800\n"
-            "\ud800\u0041"
-            "\udc00"
-            "\ud800\ud800"
-            {"a":1,"a":1}
-            [{"b":1,"a":{"c":1,"\u0063":2}}]
-        "#;
-        let words = "nul nulls True NaN -Infinity - +1 01 -01 1. .1 1.e1 1e 1e+ 0x1 1e400 -1e400 1, 'a'";
+        let texts = r#"{;[1;[1,;[1,];[,1];[1 2];{"a";{"a":1;{"a":1,};{a:1};{"a" 1};{1:1};1 2;[1]];"a;"\;"\";"\x";"\u12";"\u12g4";"\u+123";"#;
+        let surrogates = r#""\ud800";"\ud800\n";"\ud800\u0041";"\udc00";"\ud800\ud800";{"a":1,"a":1};[{"b":1,"a":{"c":1,"\u0063":2}}]"#;
+        let words = "nul;nulls;True;NaN;-Infinity;-;+1;01;-01;1.;.1;1.e1;1e;1e+;0x1;1e400;-1e400;1,;'a'";
         let raw = ["\"\n\"", "\"\u{1f}\"", "\"\0\"", "\u{feff}1", "\u{a0}1", "\u{b}1"];
-        let texts = lines.lines().map(str::trim).chain(words.split(' ')).chain(raw);
-        for text in texts {
+        for text in [texts, surrogates, words]
+            .into_iter()
+            .flat_map(|texts| texts.split(';'))
+            .chain(raw)
+        {
             let fault = parse(text.as_bytes());
             assert!(fault.is_err_and(|fault| fault.offset <= text.len()), "{text:?}");
         }
-        assert_eq!(
-            parse(b"[\"a\xff\"]"),
-            Err(JsonFault {
-                offset: 3,
-                reason: "not UTF-8"
-            })
-        );
         // A surrogate encoded as if it were a character.
         assert!(parse(b"\"\xed\xa0\x80\"").is_err());
     }
 
     #[test]
-    fn the_borders_hold() {
+    fn the_limits_hold() {
         let nested = |depth: usize| [vec![b'['; depth], vec![b']'; depth]].concat();
         assert!(parse(&nested(MAX_DEPTH)).is_ok());
         assert_eq!(rewritten(&nested(MAX_DEPTH + 1)), "nested too deeply at byte 200");
@@ -477,8 +368,9 @@ mod tests {
         for sign in ["", "-"] {
             let longest = format!("{sign}{}", "9".repeat(MAX_INT_DIGITS));
             assert_eq!(rewritten(longest.as_bytes()), longest);
+            let longer = format!("{longest}9");
             assert_eq!(
-                rewritten(format!("{longest}9").as_bytes()),
+                rewritten(longer.as_bytes()),
                 "an integer with too many digits at byte 0"
             );
         }
@@ -487,16 +379,5 @@ mod tests {
             rewritten(format!("0.{}", "3".repeat(5000)).as_bytes()),
             "0.3333333333333333"
         );
-    }
-
-    #[test]
-    fn a_fault_says_where() {
-        assert_eq!(rewritten(b"{\"a\":tru}"), "not a value at byte 5");
-        assert_eq!(
-            rewritten(b"{\"a\":1,\"b\":{\"x\":1,\"y\":2,\"x\":3}}"),
-            "a key stands twice in the object at byte 11"
-        );
-        assert_eq!(rewritten(b"[1]x"), "more text after the value at byte 3");
-        assert_eq!(rewritten(b"[007]"), "a number with a leading zero at byte 1");
     }
 }

@@ -297,7 +297,8 @@ impl ConditionReader {
     }
 
     fn ordered(&mut self, place: &FieldPath, value: &Value) -> Result<Operand> {
-        let has_order = matches!(value, Value::Int(_) | Value::Float(_) | Value::Str(_)) || moment_in(value).is_some();
+        let has_order = matches!(value, Value::Int(_) | Value::Large(_) | Value::Float(_) | Value::Str(_))
+            || moment_in(value).is_some();
         if !has_order {
             let given = shown(value);
             return self.trail.refused(format!("{given} has no order; use eq, ne or in"));

@@ -119,7 +119,7 @@ impl Large {
     /// Takes what is drafted; a draft with nothing in it takes its place.
     fn hand_over(&mut self, draft: &mut Draft) {
         let mut empty = self.spare.pop().unwrap_or_default();
-        empty.by(draft.author());
+        empty.author = draft.author.clone();
         let part = Arc::new(std::mem::replace(draft, empty));
         self.left = self.left.saturating_sub(self.room);
         self.room = part_of(self.left);

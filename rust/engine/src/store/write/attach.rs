@@ -12,7 +12,7 @@ use crate::store::vectors::records::format::Bound;
 use crate::store::{Committed, Store};
 use chronolog::error::{Error, Result};
 use chronolog::event::Op;
-use chronolog::event::draft::Draft;
+use chronolog::event::draft::{Author, Draft};
 use chronolog::scope::Viewer;
 
 impl Store {
@@ -36,7 +36,7 @@ impl Store {
                 return Ok(None);
             }
             let mut changes = Draft::default();
-            changes.written_by(writer);
+            changes.author = Author::plainly(writer);
             store.write_with(&changes, &[*attachment], now).map(Some)
         })
     }
@@ -61,7 +61,11 @@ impl Store {
             let is_there = |id: &[u8]| coming.get(id).copied();
             // First whose they are: of what somebody does not see nothing is told, not even that it is deleted.
             let ids = attachment.ids.spelled(0..attachment.ids.len());
-            check_owned(&self.state, changes.writer(), ids.filter(|id| !coming.contains_key(id)))?;
+            check_owned(
+                &self.state,
+                &changes.author.writer,
+                ids.filter(|id| !coming.contains_key(id)),
+            )?;
             attachment.ids.check(&self.state, is_there, self.options.threads)?;
             if u64::from(first) + attachment.ids.len() as u64 >= u64::from(u32::MAX) {
                 let what = format!(

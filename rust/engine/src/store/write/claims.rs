@@ -95,7 +95,7 @@ impl<'a> Claims<'a> {
     }
 
     fn check(&mut self, state: &State, draft: &'a Draft, change: &RecordChange) -> Result<()> {
-        let (writer, id) = (draft.writer(), draft.id(change));
+        let (writer, id) = (&draft.author.writer, draft.id(change));
         if change.op == Op::Act {
             return check_act(state, writer, id, draft.record(change));
         }
@@ -133,7 +133,7 @@ impl<'a> Claims<'a> {
     }
 
     fn check_new(&mut self, draft: &'a Draft, change: &RecordChange, here: Option<&[u8]>) -> Result<()> {
-        let (author, id) = (draft.author(), draft.id(change));
+        let (author, id) = (&draft.author, draft.id(change));
         let Viewer::Named { scope, .. } = &*author.writer else {
             let scope = here.map_or_else(|| Some(Scope::default()), Scope::read);
             return match change.op {
@@ -153,8 +153,8 @@ impl<'a> Claims<'a> {
         // What a face makes of several things carries what they have in common.
         let is_joined =
             |here: &[u8]| face_of(id).is_some() && author.writer.sees(&Carried::of_value(here)) == Some(SeenAs::Own);
-        if let Some(here) = here.filter(|here| *here != author.spelled() && !is_joined(here)) {
-            return Err(other_than(author.spelled(), here));
+        if let Some(here) = here.filter(|here| *here != &*author.spelled && !is_joined(here)) {
+            return Err(other_than(&author.spelled, here));
         }
         check_digits(id, |digits| digits == self.digits(draft, scope))
     }
@@ -229,7 +229,7 @@ pub(in crate::store) fn check_required(state: &State, parts: &[impl Borrow<Draft
         return Ok(());
     }
     for (place, &level) in LEVELS.iter().enumerate() {
-        let lacks = |draft: &Draft| !draft.author().gives(place) && !is_of_store(draft);
+        let lacks = |draft: &Draft| !draft.author.gives(place) && !is_of_store(draft);
         if is_required(state, place) && parts.iter().any(|part| lacks(part.borrow())) {
             return Err(Error::ScopeRequired(level));
         }
@@ -239,7 +239,7 @@ pub(in crate::store) fn check_required(state: &State, parts: &[impl Borrow<Draft
 
 /// Whether there is anything to check: where nobody gives names, and nobody did, there is not.
 pub(in crate::store) fn has_claims(state: &State, parts: &[impl Borrow<Draft>]) -> bool {
-    let is_plain = |draft: &Draft| draft.writer().is_plain();
+    let is_plain = |draft: &Draft| draft.author.writer.is_plain();
     let is_marked = |(draft, change): (&Draft, &RecordChange)| marked_digits(draft.id(change)).is_some();
     !state.scopes().are_all_shared()
         || !parts.iter().all(|part| is_plain(part.borrow()))
@@ -249,16 +249,16 @@ pub(in crate::store) fn has_claims(state: &State, parts: &[impl Borrow<Draft>]) 
 /// A draft whose changes keep the scopes that their records carry, as far as these are the writer's own.
 fn keep_scopes(state: &State, draft: &Draft) -> Result<Draft> {
     let mut own = Draft::default();
-    own.by(draft.author());
+    own.author = draft.author.clone();
     for change in draft.changes() {
         let (id, mut record) = (draft.id(change), draft.record(change).to_vec());
-        let there = match state.slot_seen_by(draft.writer(), id) {
+        let there = match state.slot_seen_by(&draft.author.writer, id) {
             Some((slot, Some(SeenAs::Own))) if change.op == Op::Upsert => {
                 carried(&state.slots.record(slot)).map(<[u8]>::to_vec)
             }
             _ => None,
         };
-        if let Some(there) = there.filter(|_| has_names(draft.writer())) {
+        if let Some(there) = there.filter(|_| has_names(&draft.author.writer)) {
             replace(&mut record, 0, &there);
         }
         own.take_over(change, id, &record)?;

@@ -541,7 +541,7 @@ impl Store {
             store.settle();
             let kept = check_parts(&store.state, &[change.draft])?;
             let draft = kept.as_ref().map_or(change.draft, |kept| &kept[0]);
-            let writer = change.draft.writer();
+            let writer = &change.draft.author.writer;
             let before = store.state.edition(writer);
             // A stamp that is ahead would stand in all events to come.
             let stamped = change.at.map_or(now, |at| at.min(now));

@@ -1,6 +1,5 @@
 //! Loads many rows in bulk, without an object for each.
 
-use std::borrow::Cow;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -118,7 +117,7 @@ pub fn ingest(
     let (pieces, threads) = (length.div_ceil(PIECE_BYTES), store.options.threads);
     let mut report = Ingested::default();
     let work = |index: u64, rows: &mut RowBatch| {
-        rows.draft.by(&intake.author.importing(intake.faces));
+        rows.draft.author = intake.author.importing(intake.faces);
         read_rows(&*file, (index * PIECE_BYTES, length), depth, intake, rows)
     };
     let in_file = |row: RefusedRow, lines: u64, kept: u64| {
@@ -311,32 +310,28 @@ fn draft_row(
     } else {
         &[]
     };
-    let scanned = JsonFields::scanned(row, ignored);
-    let mut parsed = Value::Null;
-    if scanned.is_none() {
-        let not_json = |fault| (None, Error::invalid("record", format!("not JSON: {fault}")));
-        parsed = json::parse(row).map_err(not_json)?;
-        ignored.iter().for_each(|name| _ = parsed.remove(name));
-    }
-    let id = match &scanned {
-        Some(fields) => fields.id(),
-        None => parsed.get("id").and_then(Value::as_str).map(Cow::Borrowed),
+    let mut fields = match JsonFields::scanned(row, ignored) {
+        Some(fields) => fields,
+        None => {
+            let not_json = |fault| (None, Error::invalid("record", format!("not JSON: {fault}")));
+            let mut parsed = json::parse(row).map_err(not_json)?;
+            ignored.iter().for_each(|name| _ = parsed.remove(name));
+            let id = parsed.get("id").and_then(Value::as_str).map(str::to_owned);
+            JsonFields::parsed(&parsed).map_err(|fault| (id, fault))?
+        }
     };
+    let is_unnamed = !intake.faces && !fields.has_id();
+    if is_unnamed {
+        fields.set_id(format!("\"{}\"", made_id(intake.seed, place)));
+    }
+    let id = fields.id().filter(|_| !is_unnamed);
     let id = id.as_deref();
-    let refused = |fault| (id.map(str::to_owned), fault);
     let face = id.filter(|_| intake.faces).and_then(|id| face_of(id.as_bytes()));
     if matches!(face, Some(VECTORS | ERASURES)) {
         // It names rows, or tells what was erased or pruned, of another log: this one has others, and its own word for them.
         return Ok(());
     }
-    let mut fields = scanned
-        .map_or_else(|| JsonFields::parsed(&parsed), Ok)
-        .map_err(refused)?;
-    let made;
-    if !intake.faces && !fields.has_id() {
-        made = format!("\"{}\"", made_id(intake.seed, place));
-        fields.set_id(&made);
-    }
+    let refused = |fault| (id.map(str::to_owned), fault);
     let outcome = draft.upsert_fields(&fields, depth, face);
     outcome
         .and_then(|()| check_shape(draft, face.is_some()))
@@ -469,7 +464,7 @@ pub(in crate::store) fn sweep(store: &mut Store, author: &Author, moment: i64, n
             return Ok(due);
         }
         let mut draft = Draft::default();
-        draft.by(author);
+        draft.author = author.clone();
         for id in &due {
             draft.make_room()?;
             draft.delete(id, face_of(id.as_bytes()))?;

@@ -1,11 +1,12 @@
 //! The records as an act changes them, until all of it is known.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use super::ids;
 use super::payload::{Payload, scope_of};
 use crate::acts::Read;
-use crate::json::{self, Value};
+use crate::json::{self, Value, members};
 use crate::scope::{self, Carried, Scope, SeenAs, Viewer};
 
 const ACTIVE: &str = "active";
@@ -63,10 +64,11 @@ impl<'a> Book<'a> {
 
     /// A link that is forming, without a value for all of it: the first full list of a block is looked at link by link.
     pub fn forming(&self, id: &str, session: &str) -> Option<Spotted> {
-        match self.known.get(id) {
-            Some(known) => seen_in(known.as_ref()?, session),
-            None => seen_in_text(&(self.read)(id)?, session),
-        }
+        let record = match self.known.get(id) {
+            Some(known) => Cow::Owned(known.as_ref()?.to_bytes()),
+            None => (self.read)(id)?,
+        };
+        spotted(&record, session)
     }
 
     /// A block that counts.
@@ -274,57 +276,26 @@ pub struct Spotted {
     pub is_now: bool,
 }
 
-fn seen_in(record: &Value, session: &str) -> Option<Spotted> {
-    let is_one = record.get("kind").and_then(Value::as_str) == Some(ids::EDGE) && status(record) == FORMING;
-    let sessions = field(record, "sessions");
-    is_one.then(|| Spotted {
-        sessions: sessions.and_then(Value::as_object).map_or(0, <[_]>::len),
-        hours: number(record, "last_active_hours"),
-        is_now: sessions.is_some_and(|sessions| sessions.get(session).is_some()),
-    })
-}
-
-/// The same from the canonical bytes.
-fn seen_in_text(record: &[u8], session: &str) -> Option<Spotted> {
-    let quoted = |text: &str| {
-        let mut out = Vec::with_capacity(text.len() + 2);
-        json::write_string(text, &mut out);
-        out
+/// How a canonical record was seen, if it is a link that is forming.
+fn spotted(record: &[u8], session: &str) -> Option<Spotted> {
+    let field = |object, name: &str| {
+        members(object)
+            .find(|(key, _)| *key == name.as_bytes())
+            .map(|(_, value)| value)
     };
-    let (mut kind, mut status, mut data) = (&b""[..], &b""[..], &b""[..]);
-    for (key, value) in json::members(record) {
-        match key {
-            b"data" => data = value,
-            b"kind" => kind = value,
-            b"status" => status = value,
-            _ => {}
-        }
-    }
-    if kind != quoted(ids::EDGE) || status != quoted(FORMING) {
+    let quoted = |text: &str| Value::from(text).to_bytes();
+    if field(record, "kind")? != quoted(ids::EDGE) || field(record, "status")? != quoted(FORMING) {
         return None;
     }
-    let mut seen = Spotted {
-        sessions: 0,
-        hours: None,
-        is_now: false,
-    };
+    let data = field(record, "data").unwrap_or_default();
+    let hours = field(data, "last_active_hours").and_then(|hours| json::parse(hours).ok()?.as_f64());
+    let sessions = field(data, "sessions").unwrap_or_default();
     let session = quoted(session);
-    for (key, value) in json::members(data) {
-        match key {
-            b"last_active_hours" => {
-                let text = std::str::from_utf8(value).ok();
-                seen.hours = text
-                    .and_then(|text| text.parse().ok())
-                    .filter(|hours: &f64| hours.is_finite());
-            }
-            b"sessions" => {
-                seen.sessions = json::members(value).count();
-                seen.is_now = json::members(value).any(|(name, _)| name == &session[1..session.len() - 1]);
-            }
-            _ => {}
-        }
-    }
-    Some(seen)
+    Some(Spotted {
+        sessions: members(sessions).count(),
+        hours,
+        is_now: members(sessions).any(|(name, _)| name == &session[1..session.len() - 1]),
+    })
 }
 
 /// The status of a record.
@@ -350,10 +321,8 @@ pub fn number(record: &Value, name: &str) -> Option<f64> {
 fn one_more(uses: Option<&Value>) -> Value {
     match uses {
         Some(Value::Float(uses)) => Value::Float(uses + 1.0),
-        Some(uses @ Value::Int(number)) => match number.as_i64().and_then(|number| number.checked_add(1)) {
-            Some(more) => Value::from(more),
-            None => uses.clone(),
-        },
+        Some(Value::Int(uses)) => Value::Int(uses.saturating_add(1)),
+        Some(uses @ Value::Large(_)) => uses.clone(),
         _ => Value::from(1_i64),
     }
 }
@@ -372,24 +341,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_glance_tells_what_a_look_does() {
-        for record in [
-            r#"{"data":{"last_active_hours":2.5,"sessions":{"one":true,"s \"x\"":true},"weight":0.0},"kind":"bedge","status":"forming"}"#,
-            r#"{"data":{"last_active_hours":7,"sessions":{}},"kind":"bedge","status":"forming"}"#,
-            r#"{"data":{"last_active_hours":"x","sessions":["one"]},"kind":"bedge","status":"forming"}"#,
-            r#"{"data":{"last_active_hours":null},"kind":"bedge","status":"forming"}"#,
-            r#"{"data":7,"kind":"bedge","status":"forming"}"#,
-            r#"{"kind":"bedge","status":"forming"}"#,
-            r#"{"data":{"sessions":{"one":true}},"kind":"bedge","status":"active"}"#,
-            r#"{"data":{"sessions":{"one":true}},"kind":"bedge"}"#,
-            r#"{"data":{"sessions":{"one":true}},"kind":"block","status":"forming"}"#,
+    fn only_a_forming_link_is_spotted() {
+        let one =
+            |record: &str| spotted(record.as_bytes(), "s \"x\"").map(|seen| (seen.sessions, seen.hours, seen.is_now));
+        let link = r#"{"data":{"last_active_hours":2.5,"sessions":{"one":true,"s \"x\"":true},"weight":0.0},"kind":"bedge","status":"forming"}"#;
+        assert_eq!(one(link), Some((2, Some(2.5), true)));
+        for (data, seen) in [
+            (
+                r#"{"last_active_hours":7,"sessions":{"s":true}}"#,
+                (1, Some(7.0), false),
+            ),
+            (r#"{"last_active_hours":"x","sessions":["one"]}"#, (0, None, false)),
+            ("7", (0, None, false)),
+        ] {
+            let record = format!(r#"{{"data":{data},"kind":"bedge","status":"forming"}}"#);
+            assert_eq!(one(&record), Some(seen), "{record}");
+        }
+        for other in [
+            &link.replace("forming", "active"),
+            &link.replace("bedge", "block"),
+            "{}",
             "[]",
         ] {
-            let value = json::parse(record.as_bytes()).expect("JSON");
-            for session in ["one", "s \"x\"", "other"] {
-                let glance = seen_in_text(record.as_bytes(), session);
-                assert_eq!(glance, seen_in(&value, session), "{record}");
-            }
+            assert_eq!(one(other), None, "{other}");
         }
     }
 }

@@ -70,66 +70,52 @@ fn most_touched(named: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use std::borrow::Cow;
-
     use std::collections::HashMap;
 
     use super::*;
     use crate::json;
     use crate::scope::Scope;
 
-    fn parsed(text: &str) -> Value {
-        json::parse(text.as_bytes()).expect("JSON")
-    }
+    const SHOWN: &str = r#"{"act":"shown/1","at":"t","ids":["b","a"]}"#;
+    const OUTCOME: &str = r#"{"act":"outcome/1","at":"t","ids":["b","a"],"signal":1.0,"weight":1.0}"#;
 
-    fn mentioned(text: &str) -> Vec<(String, bool)> {
-        let all = mentions(&parsed(text)).into_iter();
-        all.map(|mention| (mention.id, mention.is_told)).collect()
+    /// An act with some fields changed.
+    fn act(act: &str, changes: &str) -> Value {
+        let [act, changes] = [act, changes].map(|text| json::parse(text.as_bytes()).expect("JSON"));
+        json::merge(act, &changes)
     }
 
     #[test]
-    fn an_act_tells_what_it_is_of() {
-        let told = mentioned(r#"{"act":"shown/1","at":"t","ids":["b","a:x","b"],"passed":0.5,"session":"s"}"#);
-        let names: Vec<&str> = told.iter().map(|(id, _)| id.as_str()).collect();
-        assert_eq!(
-            names,
-            ["block:b", "block:a:x", "config:total_active_hours", "bedge:a%3Ax:b"]
-        );
-        assert!(told.iter().all(|(_, is_told)| *is_told));
-        // Without a session no link comes about; one that is there is used.
-        let told = mentioned(r#"{"act":"shown/1","at":"t","ids":["b","a"]}"#);
-        assert_eq!(told.last(), Some(&("bedge:a:b".to_owned(), false)));
-        let told = mentioned(r#"{"act":"outcome/1","at":"t","ids":["b","a"],"signal":0.5,"weight":1.0}"#);
-        assert_eq!(told.len(), 2);
-        let told = mentioned(r#"{"act":"outcome/1","at":"t","ids":["b","a"],"signal":1,"weight":1}"#);
-        assert_eq!(told.last(), Some(&("bedge:a:b".to_owned(), true)));
+    fn an_act_mentions_blocks_clock_and_links() {
+        let named = r#"{"ids":["b","a:x","b"],"passed":0.5,"session":"s"}"#;
+        for (act, expected) in [
+            (
+                act(SHOWN, named),
+                "block:b block:a:x config:total_active_hours bedge:a%3Ax:b",
+            ),
+            // Without a session no link comes about; one that is there is used.
+            (act(SHOWN, "{}"), "block:b block:a (bedge:a:b)"),
+            (act(OUTCOME, r#"{"signal":0.5}"#), "block:b block:a"),
+            (act(OUTCOME, "{}"), "block:b block:a bedge:a:b"),
+        ] {
+            let told = mentions(&act).into_iter().map(|mention| match mention.is_told {
+                true => mention.id,
+                false => format!("({})", mention.id),
+            });
+            assert_eq!(told.collect::<Vec<_>>().join(" "), expected);
+        }
     }
 
     #[test]
     fn what_is_not_formed_as_it_should_be_changes_nothing() {
         let there = br#"{"confidence":0.5,"data":{},"id":"block:a","kind":"block","status":"active"}"#;
-        for odd in [
-            "{}",
-            "[]",
-            r#"{"act":"shown/2","at":"t","ids":["a"]}"#,
-            r#"{"act":"shown","at":"t","ids":["a"]}"#,
-            r#"{"act":"hidden/1","at":"t","ids":["a"]}"#,
-            r#"{"act":"shown/1","ids":["a"]}"#,
-            r#"{"act":"shown/1","at":7,"ids":["a"]}"#,
-            r#"{"act":"shown/1","at":"t","ids":[]}"#,
-            r#"{"act":"shown/1","at":"t","ids":["a",7]}"#,
-            r#"{"act":"shown/1","at":"t","ids":["a",""]}"#,
-            r#"{"act":"shown/1","at":"t","ids":"a"}"#,
-            r#"{"act":"shown/1","at":"t","ids":["a"],"passed":-1.0}"#,
-            r#"{"act":"shown/1","at":"t","ids":["a"],"passed":"1"}"#,
-            r#"{"act":"shown/1","at":"t","ids":["a"],"session":""}"#,
-            r#"{"act":"shown/1","at":"t","ids":["a"],"depth":0.5}"#,
-            r#"{"act":"outcome/1","at":"t","ids":["a"]}"#,
-            r#"{"act":"outcome/1","at":"t","ids":["a"],"signal":1.5,"weight":1.0}"#,
-            r#"{"act":"outcome/1","at":"t","ids":["a"],"signal":1.0,"weight":0.0}"#,
-            r#"{"act":"outcome/1","at":"t","ids":["a"],"signal":1.0,"weight":1e7}"#,
-            r#"{"act":"outcome/1","at":"t","ids":["a"],"signal":1.0,"weight":1.0,"source":7}"#,
-        ] {
-            let odd = parsed(odd);
+        let shown = r#"[] {"act":null} {"act":"shown/2"} {"act":"shown"} {"act":"hidden/1"} {"at":null} {"at":7}
+            {"ids":null} {"ids":[]} {"ids":["a",7]} {"ids":["a",""]} {"ids":"a"} {"passed":-1.0} {"passed":"1"}
+            {"session":""} {"depth":0.5} {"act":"shown/2","scope":{}} {"act":"shown/2","scope":7}
+            {"act":"shown/2","scope":{"user":""}} {"act":"shown/2","scope":{"name":"x"}}"#;
+        let outcome = r#"{"signal":null} {"signal":1.5} {"weight":0.0} {"weight":1e7} {"source":7}"#;
+        let odd = shown.split_whitespace().map(|odd| act(SHOWN, odd));
+        for odd in odd.chain(outcome.split_whitespace().map(|odd| act(OUTCOME, odd))) {
             assert_eq!(effects(&odd, &|_| Some(Cow::Borrowed(&there[..]))), [], "{odd:?}");
             assert_eq!(mentions(&odd), [], "{odd:?}");
         }
@@ -142,73 +128,63 @@ mod tests {
                 r#"{{"confidence":0.5,"data":{{{scope}"last_reinforced_at":1.0}},"kind":"block","status":"active"}}"#
             )
         };
-        let ann = r#""@scope":{"user":"ann"},"#;
-        let records: HashMap<String, String> = HashMap::from([
-            ("block:own".to_owned(), block(ann)),
+        let records = HashMap::from([
+            ("block:own", block(r#""@scope":{"user":"ann"},"#)),
+            ("block:now", block(r#""@scope":{"session":"s","user":"ann"},"#)),
+            ("block:bobs", block(r#""@scope":{"user":"bob"},"#)),
+            ("block:shared", block("")),
             (
-                "block:now".to_owned(),
-                block(r#""@scope":{"session":"s","user":"ann"},"#),
-            ),
-            ("block:bobs".to_owned(), block(r#""@scope":{"user":"bob"},"#)),
-            ("block:shared".to_owned(), block("")),
-            (
-                "config:total_active_hours".to_owned(),
+                "config:total_active_hours",
                 r#"{"data":{"value":"90.0"},"kind":"config"}"#.to_owned(),
             ),
         ]);
         let read = |id: &str| records.get(id).map(|record| Cow::Borrowed(record.as_bytes()));
-        let act = parsed(
-            r#"{"act":"outcome/2","at":"t","ids":["own","shared","bobs","now"],"passed":2.0,"scope":{"user":"ann"},"signal":1.0,"weight":1.0}"#,
-        );
-        let made = effects(&act, &read);
-        let clock = format!(
-            "config:{}:total_active_hours",
-            Scope::new([Some("ann"), None, None]).expect("names").digits()
-        );
-        let ids: Vec<&str> = made.iter().map(|(id, _)| id.as_str()).collect();
-        assert_eq!(ids, [clock.as_str(), "block:own", "block:now", "bedge:now:own"]);
-        let text = |at: usize| {
-            let text = made[at].1.to_bytes();
-            String::from_utf8(text).expect("text")
-        };
-        assert!(text(0).contains(r#""data":{"@scope":{"user":"ann"},"value":"2.0"}"#));
-        assert!(text(1).contains(r#""last_reinforced_at":2.0"#));
-        assert!(text(3).contains(r#""data":{"@scope":{"session":"s","user":"ann"},"created_at":"t""#));
-        assert!(text(3).contains(r#""last_active_hours":2.0"#));
-        // Without a scope that is one, nothing happens.
-        for odd in ["{}", "7", r#"{"user":""}"#, r#"{"name":"x"}"#] {
-            let odd = format!(r#"{{"act":"shown/2","at":"t","ids":["own"],"scope":{odd}}}"#);
-            let odd = parsed(&odd);
-            let made = effects(&odd, &|id| {
-                records.get(id).map(|record| Cow::Borrowed(record.as_bytes()))
-            });
-            assert_eq!(made, [], "{odd:?}");
+        let of_ann = r#"{"act":"outcome/2","ids":["own","shared","bobs","now"],"passed":2.0,"scope":{"user":"ann"}}"#;
+        let made = effects(&act(OUTCOME, of_ann), &read);
+        let ann = Scope::new([Some("ann"), None, None]).expect("names").digits();
+        let expected = [
+            (
+                format!("config:{ann}:total_active_hours"),
+                r#""data":{"@scope":{"user":"ann"},"value":"2.0"}"#,
+            ),
+            ("block:own".to_owned(), r#""last_reinforced_at":2.0"#),
+            ("block:now".to_owned(), r#""last_reinforced_at":2.0"#),
+            (
+                "bedge:now:own".to_owned(),
+                r#""data":{"@scope":{"session":"s","user":"ann"},"created_at":"t","from_id":"now","last_active_hours":2.0"#,
+            ),
+        ];
+        assert_eq!(made.len(), expected.len());
+        for ((id, record), (expected_id, part)) in made.iter().zip(&expected) {
+            assert_eq!(id, expected_id);
+            assert!(String::from_utf8_lossy(&record.to_bytes()).contains(part), "{record:?}");
         }
     }
 
     #[test]
     fn odd_records_are_left_alone_or_mended_and_never_break_anything() {
-        let odd = [
-            r#"{"id":"block:a","kind":"block","status":"active"}"#,
-            r#"{"data":7,"id":"block:a","kind":"block","status":"active"}"#,
-            r#"{"confidence":"x","data":{"decay_lambda":[],"evidence":"much","forming":7,"last_reinforced_at":null,"reinforcement_count":"many","tags":3},"kind":"block","status":"active"}"#,
-            r#"{"confidence":1e300,"data":{"evidence":1.7e308,"reinforcement_count":9223372036854775807},"kind":"block","status":"active"}"#,
-            r#"{"data":{"value":"1e308"},"kind":"config"}"#,
-            r#"{"data":{"sessions":7,"weight":"x"},"kind":"bedge","status":"forming"}"#,
-            r#"{"data":{"weight":1e308},"kind":"bedge","status":"active"}"#,
-            r#"{"kind":"block","status":"tombstone"}"#,
-            "7",
-        ];
+        let records = r#"{"id":"block:a","kind":"block","status":"active"}
+            {"data":7,"id":"block:a","kind":"block","status":"active"}
+            {"confidence":"x","data":{"decay_lambda":[],"evidence":"much","forming":7,"last_reinforced_at":null,"reinforcement_count":"many","tags":3},"kind":"block","status":"active"}
+            {"confidence":1e300,"data":{"evidence":1.7e308,"reinforcement_count":9223372036854775807},"kind":"block","status":"active"}
+            {"data":{"value":"1e308"},"kind":"config"}
+            {"data":{"sessions":7,"weight":"x"},"kind":"bedge","status":"forming"}
+            {"data":{"weight":1e308},"kind":"bedge","status":"active"}
+            {"kind":"block","status":"tombstone"}
+            7"#;
         for act in [
-            r#"{"act":"shown/1","at":"t","ids":["a","b"],"passed":1e308,"session":"s"}"#,
-            r#"{"act":"shown/1","at":"t","ids":["a","b"],"session":"s"}"#,
-            r#"{"act":"outcome/1","at":"t","ids":["a","b"],"signal":1.0,"weight":1e6}"#,
-            r#"{"act":"outcome/1","at":"t","ids":["a","b"],"signal":0.0,"weight":1e6}"#,
+            act(SHOWN, r#"{"passed":1e308,"session":"s"}"#),
+            act(SHOWN, r#"{"session":"s"}"#),
+            act(OUTCOME, r#"{"weight":1e6}"#),
+            act(OUTCOME, r#"{"signal":0.0,"weight":1e6}"#),
         ] {
-            for record in odd {
-                for (id, made) in effects(&parsed(act), &|_| Some(Cow::Borrowed(record.as_bytes()))) {
-                    let text = made.to_bytes();
-                    assert_eq!(json::parse(&text).ok().as_ref(), Some(&made), "{id} of {record}");
+            for record in records.split_whitespace() {
+                for (id, made) in effects(&act, &|_| Some(Cow::Borrowed(record.as_bytes()))) {
+                    assert_eq!(
+                        json::parse(&made.to_bytes()).ok().as_ref(),
+                        Some(&made),
+                        "{id} of {record}"
+                    );
                 }
             }
         }

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 use chronolog::digest::Hex;
 use chronolog::error::{Error, Result};
-use chronolog::event::draft::{Draft, RawField};
+use chronolog::event::draft::Draft;
 use chronolog::event::draft_value::defaults;
 use chronolog::event::faces::VECTORS;
 use chronolog::json::{self, Cursor, Value};
@@ -281,16 +281,16 @@ fn write_record(
 ) -> Result<()> {
     let mut writer = draft.upsert();
     writer.confidence(1.0)?;
-    data(writer.raw(RawField::Data));
-    writer.raw(RawField::EpistemicBoundary).extend_from_slice(b"[]");
-    writer.raw(RawField::Evidence).extend_from_slice(b"[]");
+    data(writer.field());
+    writer.field().extend_from_slice(b"[]");
+    writer.field().extend_from_slice(b"[]");
     writer.id(id, Some(VECTORS))?;
     writer.is_hypothesis(false);
     writer.kind(kind);
-    writer.label(label);
-    writer.raw(RawField::ModelAssumptions).extend_from_slice(b"{}");
-    writer.recursion_depth(depth);
-    writer.source_type(defaults::SOURCE_TYPE);
+    writer.text(label);
+    writer.field().extend_from_slice(b"{}");
+    json::write_i64(depth, writer.field());
+    writer.text(defaults::SOURCE_TYPE);
     writer.status(defaults::STATUS)
 }
 
