@@ -29,11 +29,6 @@ impl Randomness {
         Self(Arc::new(fill))
     }
 
-    /// Whether this is the same source.
-    pub fn is(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
-    }
-
     /// Fills a piece of memory.
     pub fn fill(&self, bytes: &mut [u8]) -> io::Result<()> {
         (self.0)(bytes)

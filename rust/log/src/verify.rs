@@ -386,7 +386,7 @@ impl Walk {
             self.erasures.push(ErasureSeen { index, place, ts, told });
         }
         if (is_of_one(known.op) || known.op == Op::Act) && sink.minds_salt(known.id) {
-            (known.record, known.fields) = salt::without_in(known.record, known.fields, &mut self.unsalted);
+            known.record = salt::without_in(known.record, &mut self.unsalted);
         }
         if !self.follower.damage.is_empty() {
             sink.note_loss();

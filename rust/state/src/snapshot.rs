@@ -187,8 +187,7 @@ fn read_records(
             return Ok(None);
         };
         taker.make_room(record.len())?;
-        let (record, fields) = salt::without(record, fields);
-        taker.take(&record, fields, None);
+        taker.take(&salt::without(record), fields, None);
     }
     Ok(None)
 }
@@ -233,8 +232,7 @@ fn read_dated(
             undated.push(id.to_vec());
         }
         taker.make_room(record.len())?;
-        let (record, fields) = salt::without(record, fields);
-        taker.take(&record, fields, moments);
+        taker.take(&salt::without(record), fields, moments);
     }
     // There must not be more moments than records.
     if list.awaited || !matches!(front.next()?, NextMoments::End) {
@@ -295,8 +293,7 @@ fn read_value(bytes: &[u8], taker: &mut dyn RecordSink) -> io::Result<Result<Hea
         json::write_value(record, &mut text);
         if let Some(fields) = json::scan_record(&text) {
             taker.make_room(text.len())?;
-            let (record, fields) = salt::without(&text, fields);
-            taker.take(&record, fields, moments.get(at).copied());
+            taker.take(&salt::without(&text), fields, moments.get(at).copied());
         }
     }
     Ok(Ok(header))

@@ -137,11 +137,8 @@ impl Event {
     /// Whether a writer of ours spelled the line: of our own form, or with the three separators escaped in it.
     pub fn is_our_spelling(&self, line: &[u8]) -> bool {
         self.copy.as_deref().is_none_or(|text| {
-            let mut escaped = Vec::with_capacity(line.len());
             // The older dialect has hashes of another text.
-            json::escape_line_separators(text, &mut escaped)
-                && escaped == line
-                && sha256_after_brace(&text[HASH_PREFIX_BYTES..]).bytes() == &text[9..73]
+            is_escaped(text, line) && sha256_after_brace(&text[HASH_PREFIX_BYTES..]).bytes() == &text[9..73]
         })
     }
 
@@ -157,7 +154,8 @@ impl Event {
 
     /// The same with the bytes that it stands for.
     pub fn hash_and_raw(&self, line: &[u8]) -> (Hex, [u8; 32]) {
-        Hex::read_with_raw(&self.text(line)[9..73]).unwrap_or((Hex::spell(&[0; 32]), [0; 32]))
+        let raw = Hex::read_raw(&self.text(line)[9..73]).unwrap_or_default();
+        (Hex::spell(&raw), raw)
     }
 
     /// The hash it names as its predecessor's: 64 digits or nothing.
@@ -226,27 +224,24 @@ fn read_foreign(line: &[u8]) -> Result<Event, Fault> {
 
 fn read_value(value: &Value, all: &[(String, Value)], line: &[u8]) -> Result<Event, Fault> {
     let hash = check_fields(value)?;
-    let known = |with_hash: bool| {
-        let kept = |(key, value): &(String, Value)| {
-            let known = FIELDS.contains(&key.as_str()) && (with_hash || key != "hash");
-            known.then(|| (key.clone(), value.clone()))
-        };
-        Value::Object(all.iter().filter_map(kept).collect())
-    };
-    let mut text = Vec::with_capacity(line.len());
-    let payload = known(false);
-    json::write_value(&payload, &mut text);
+    let known = all.iter().filter(|(key, _)| FIELDS.contains(&key.as_str()));
+    let mut event = Value::Object(known.cloned().collect());
+    let given = event.remove("hash").unwrap_or(Value::Null);
+    let mut text = event.to_bytes();
     if sha256(&text) != hash {
         text.clear();
-        json::write_value_spaced(&payload, &mut text);
+        json::write_value_spaced(&event, &mut text);
         if sha256(&text) != hash {
             return Err(fault(DamageKind::Altered, "the hash is not that of the payload"));
         }
     }
     let unknown_fields = all.len() > FIELDS.len();
     let injected = unknown_fields && is_own_form(value, line);
-    text.clear();
-    json::write_value(&without_null_record(known(true)), &mut text);
+    event.set("hash", given);
+    if event.get("record").is_some_and(Value::is_null) {
+        event.set("record", Value::Object(Vec::new()));
+    }
+    let text = event.to_bytes();
     let spans = json::scan_event(&text).ok_or_else(|| malformed("the canonical line is over 16 MiB"))?;
     let mut event = Event::of_canonical(&text, spans)?;
     event.unknown_fields = unknown_fields;
@@ -286,36 +281,19 @@ fn check_fields(event: &Value) -> Result<Hex, Fault> {
     let hash = digits("hash")?;
     let hash = Hex::read(hash.as_bytes()).ok_or_else(|| malformed("hash is not 64 lower-case hexadecimal digits"))?;
     if field("op")?.as_str() == Some("begin") {
-        let mut record = Vec::new();
-        json::write_value(field("record")?, &mut record);
-        batch_size(&record)?;
+        batch_size(&field("record")?.to_bytes())?;
     }
     Ok(hash)
 }
 
-fn without_null_record(event: Value) -> Value {
-    match event {
-        Value::Object(fields) => Value::Object(
-            fields
-                .into_iter()
-                .map(|(key, value)| match value {
-                    Value::Null if key == "record" => (key, Value::Object(Vec::new())),
-                    value => (key, value),
-                })
-                .collect(),
-        ),
-        other => other,
-    }
-}
-
 /// Byte for byte the canonical spelling of its own object, the three separators raw or escaped.
 fn is_own_form(value: &Value, line: &[u8]) -> bool {
-    let mut text = Vec::with_capacity(line.len());
-    json::write_value(value, &mut text);
-    if text == line {
-        return true;
-    }
+    let text = value.to_bytes();
+    text == line || is_escaped(&text, line)
+}
+
+/// Whether a line is this text with the three separators escaped.
+fn is_escaped(text: &[u8], line: &[u8]) -> bool {
     let mut escaped = Vec::with_capacity(line.len());
-    json::escape_line_separators(&text, &mut escaped);
-    escaped == line
+    json::escape_line_separators(text, &mut escaped) && escaped == line
 }

@@ -36,9 +36,7 @@ fn mend_own(line: &[u8], neighbours: Neighbours, budget: &mut Budget) -> Option<
     if !is_own || line.starts_with(SPACED_OPENING) {
         return None;
     }
-    with_hash_mended(line, neighbours)
-        .or_else(|| with_hash_shifted(line, neighbours))
-        .or_else(|| with_payload_mended(line, neighbours, budget))
+    with_hash_mended(line, neighbours).or_else(|| with_payload_mended(line, neighbours, budget))
 }
 
 /// Whether one byte was altered, lost or added between two texts.
@@ -114,29 +112,17 @@ fn split(line: &[u8], neighbours: Neighbours) -> Option<Vec<u8>> {
     })
 }
 
-/// The payload is whole: what was altered stands before it.
+/// The payload is whole: a byte before it was altered, lost or added.
 fn with_hash_mended(line: &[u8], neighbours: Neighbours) -> Option<Vec<u8>> {
-    let written = line.get(OPENING.len()..HASH_END)?;
-    let payload = line.get(PAYLOAD..)?;
+    let start = memchr::memmem::find(line, b"\"op\":")?;
+    let payload = &line[start..];
     let hash = sha256_after_brace(&json::raw_line_separators(payload));
-    let differing = hash
-        .bytes()
-        .iter()
-        .zip(written)
-        .filter(|(one, other)| one != other)
-        .count();
-    // Of 64 digits one may be wrong; if more are, only the line behind can tell.
-    if differing > 1 && neighbours.after.is_none() {
+    let written = line.get(OPENING.len()..HASH_END)?;
+    let differing = hash.bytes().iter().zip(written).filter(|(one, other)| one != other);
+    // Of 64 digits one may be wrong; otherwise only the line behind can tell.
+    if (start != PAYLOAD || differing.count() > 1) && neighbours.after.is_none() {
         return None;
     }
-    let candidate = [OPENING, hash.bytes(), b"\",", payload].concat();
-    neighbours.fit(&candidate).map(|_| candidate)
-}
-
-/// The payload is whole but does not stand where it should: a byte before it is missing, or one too many.
-fn with_hash_shifted(line: &[u8], neighbours: Neighbours) -> Option<Vec<u8>> {
-    let hash = neighbours.after?;
-    let payload = &line[memchr::memmem::find(line, b"\"op\":")?..];
     let candidate = [OPENING, hash.bytes(), b"\",", payload].concat();
     neighbours.fit(&candidate).map(|_| candidate)
 }
@@ -147,12 +133,7 @@ fn with_payload_mended(line: &[u8], neighbours: Neighbours, budget: &mut Budget)
         .after
         .or_else(|| line.get(OPENING.len()..HASH_END).and_then(Hex::read))?;
     let payload = [b"{", &json::raw_line_separators(line.get(PAYLOAD..)?)[..]].concat();
-    let search = PayloadSearch {
-        payload: &payload,
-        wanted: wanted.raw(),
-        first: 1,
-    };
-    let found = search.find(budget)?;
+    let found = find_edit(&payload, 1, &wanted, budget)?;
     let mut candidate = [OPENING, wanted.bytes(), b"\","].concat();
     json::escape_line_separators(found.get(1..)?, &mut candidate);
     neighbours.fit(&candidate).map(|_| candidate)
@@ -219,111 +200,72 @@ impl Budget {
 
 /// The bytes that have a digest, before one of them was altered, lost or slipped in.
 pub fn mend_bytes(bytes: &[u8], wanted: &Hex, budget: &mut Budget) -> Option<Vec<u8>> {
-    let search = PayloadSearch {
-        payload: bytes,
-        wanted: wanted.raw(),
-        first: 0,
+    find_edit(bytes, 0, wanted, budget)
+}
+
+/// A byte to insert, and how many bytes it replaces.
+type Edit = (Option<u8>, usize);
+/// The edits to try at a byte.
+type Edits<'a> = &'a dyn Fn(u8) -> Vec<Edit>;
+
+/// Finds the edit from `first` on that gives bytes the wanted hash.
+///
+/// Tries likely edits first: one seen before, a single bit, an extra byte; then any byte, within the budget.
+fn find_edit(bytes: &[u8], first: usize, wanted: &Hex, budget: &mut Budget) -> Option<Vec<u8>> {
+    let seen = budget.seen.clone();
+    let as_before = |is: u8| {
+        seen.iter()
+            .filter(move |known| known.0 == is)
+            .map(|known| (Some(known.1), 1))
     };
-    search.find(budget)
-}
-
-/// Looks for the payload that has a hash.
-pub(super) struct PayloadSearch<'a> {
-    pub payload: &'a [u8],
-    pub wanted: [u8; 32],
-    /// What stands before this is known to be right.
-    pub first: usize,
-}
-
-impl PayloadSearch<'_> {
-    /// Tries likely changes first: one seen before, a single bit, an extra byte; then any byte, within the budget.
-    pub(super) fn find(&self, budget: &mut Budget) -> Option<Vec<u8>> {
-        let bits: Vec<u8> = (0..8).map(|bit| 1 << bit).collect();
-        self.altered_as_before(budget)
-            .or_else(|| self.altered(budget, &bits))
-            .or_else(|| self.one_too_many(budget))
-            .or_else(|| self.altered(budget, &(1..=u8::MAX).collect::<Vec<u8>>()))
-            .or_else(|| self.one_missing(budget))
-    }
-
-    /// What it costs to try so often.
-    fn cost(&self, tries: usize) -> u64 {
-        let blocks = (self.payload.len() / BLOCK_BYTES + 2) as u64;
-        // What stands before a place is hashed once for all.
-        tries as u64 * blocks.div_ceil(2)
-    }
-
-    fn altered_as_before(&self, budget: &mut Budget) -> Option<Vec<u8>> {
-        budget.seen.clone().into_iter().find_map(|(is, was)| {
-            let tries = memchr::memchr_iter(is, self.payload).count();
-            let found = self.at_each_place(budget, self.cost(tries), |search, at, before| {
-                let fits = search.payload.get(at) == Some(&is) && search.is_it(before, at, &[was], 1);
-                fits.then_some(was)
-            });
-            found.map(|(at, was)| self.with(at, &[was], 1))
-        })
-    }
-
-    fn altered(&self, budget: &mut Budget, masks: &[u8]) -> Option<Vec<u8>> {
-        let cost = self.cost(self.payload.len() * masks.len());
-        let (at, was) = self.at_each_place(budget, cost, |search, at, before| {
-            let is = search.payload.get(at)?;
-            let mut bytes = masks.iter().map(|mask| is ^ mask);
-            bytes.find(|byte| search.is_it(before, at, &[*byte], 1))
-        })?;
-        budget.remember((self.payload[at], was));
-        Some(self.with(at, &[was], 1))
-    }
-
-    fn one_too_many(&self, budget: &mut Budget) -> Option<Vec<u8>> {
-        let (at, ()) = self.at_each_place(budget, self.cost(self.payload.len()), |search, at, before| {
-            (at < search.payload.len() && search.is_it(before, at, &[], 1)).then_some(())
-        })?;
-        Some(self.with(at, &[], 1))
-    }
-
-    fn one_missing(&self, budget: &mut Budget) -> Option<Vec<u8>> {
-        let cost = self.cost(self.payload.len() * 256);
-        let (at, byte) = self.at_each_place(budget, cost, |search, at, before| {
-            (0..=u8::MAX).find(|byte| search.is_it(before, at, &[*byte], 0))
-        })?;
-        Some(self.with(at, &[byte], 0))
-    }
-
-    fn with(&self, at: usize, instead: &[u8], skipped: usize) -> Vec<u8> {
-        [&self.payload[..at], instead, &self.payload[at + skipped..]].concat()
-    }
-
-    /// Tries something at each place, also behind the last byte, with the blocks before it hashed already.
-    fn at_each_place<Found>(
-        &self,
-        budget: &mut Budget,
-        cost: u64,
-        attempt: impl Fn(&Self, usize, &(usize, Hasher)) -> Option<Found>,
-    ) -> Option<(usize, Found)> {
-        if !budget.take(cost) {
-            return None;
+    let seen_tries = bytes.iter().map(|is| as_before(*is).count()).sum();
+    let passes: [(usize, Edits<'_>); 5] = [
+        (seen_tries, &|is| as_before(is).collect()),
+        (bytes.len() * 8, &|is| {
+            (0..8).map(|bit| (Some(is ^ 1 << bit), 1)).collect()
+        }),
+        (bytes.len(), &|_| vec![(None, 1)]),
+        (bytes.len() * 255, &|is| {
+            (1..=u8::MAX).map(|mask| (Some(is ^ mask), 1)).collect()
+        }),
+        (bytes.len() * 256, &|_| {
+            (0..=u8::MAX).map(|byte| (Some(byte), 0)).collect()
+        }),
+    ];
+    let wanted = wanted.raw();
+    // What precedes a place is hashed once for all edits.
+    let cost = (bytes.len() / BLOCK_BYTES + 2).div_ceil(2);
+    for (tries, edits) in passes {
+        if !budget.take((tries * cost) as u64) {
+            continue;
         }
-        let mut before = (0, Hasher::default());
-        for at in self.first..=self.payload.len() {
-            while before.0 + BLOCK_BYTES <= at {
-                before.1.update(&self.payload[before.0..before.0 + BLOCK_BYTES]);
-                before.0 += BLOCK_BYTES;
+        let (mut hashed, mut before) = (0, Hasher::default());
+        for at in first..=bytes.len() {
+            while hashed + BLOCK_BYTES <= at {
+                before.update(&bytes[hashed..hashed + BLOCK_BYTES]);
+                hashed += BLOCK_BYTES;
             }
-            if let Some(found) = attempt(self, at, &before) {
-                return Some((at, found));
+            let is = bytes.get(at).copied();
+            for (byte, skipped) in edits(is.unwrap_or_default()) {
+                // Behind the last byte there is nothing to replace.
+                let Some(rest) = bytes.get(at + skipped..) else {
+                    continue;
+                };
+                let mut hasher = before.clone();
+                hasher.update(&bytes[hashed..at]);
+                hasher.update(byte.as_slice());
+                hasher.update(rest);
+                if hasher.finish_raw() != wanted {
+                    continue;
+                }
+                if let (Some(is), Some(was), 1) = (is, byte, skipped) {
+                    budget.remember((is, was));
+                }
+                return Some([&bytes[..at], byte.as_slice(), rest].concat());
             }
         }
-        None
     }
-
-    fn is_it(&self, (hashed, before): &(usize, Hasher), at: usize, instead: &[u8], skipped: usize) -> bool {
-        let mut hasher = before.clone();
-        hasher.update(&self.payload[*hashed..at]);
-        hasher.update(instead);
-        hasher.update(&self.payload[at + skipped..]);
-        hasher.finish_raw() == self.wanted
-    }
+    None
 }
 
 #[cfg(test)]
@@ -344,91 +286,67 @@ mod tests {
         Hex::read(&line[9..73])
     }
 
+    fn known(head: Option<Hex>, after: Option<Hex>) -> Neighbours {
+        let before = Some(head);
+        Neighbours { before, after }
+    }
+
     #[test]
     fn any_single_byte_is_found_again() {
         let head = sha256(b"before");
         let whole = line(head.text(), "tea");
         let expected = [&whole[..], b"\n"].concat();
-        let known = Neighbours {
-            before: Some(Some(head)),
-            after: hash_of(&whole),
-        };
-        let alone = Neighbours { after: None, ..known };
+        let both = known(Some(head), hash_of(&whole));
+        let mended = |line: &[u8], neighbours| mend(line, neighbours, &mut Budget::of(10_000_000));
         for at in 0..whole.len() {
-            for neighbours in [known, alone] {
-                let mut altered = whole.clone();
-                altered[at] ^= 1 << (at % 8);
-                let mut budget = Budget::of(10_000_000);
+            let mut altered = whole.clone();
+            altered[at] ^= 1 << (at % 8);
+            for neighbours in [both, known(Some(head), None)] {
                 if altered[at] != b'\n' {
-                    let found = mend(&altered, neighbours, &mut budget);
-                    assert_eq!(found.as_deref(), Some(&expected[..]), "byte {at}");
+                    assert_eq!(mended(&altered, neighbours).as_ref(), Some(&expected), "byte {at}");
                 }
             }
         }
         for at in (0..whole.len()).rev().step_by(7) {
-            let mut budget = Budget::of(10_000_000);
-            let lost = [&whole[..at], &whole[at + 1..]].concat();
-            assert_eq!(
-                mend(&lost, known, &mut budget).as_deref(),
-                Some(&expected[..]),
-                "lost {at}"
-            );
-            let more = [&whole[..at], b"?", &whole[at..]].concat();
-            assert_eq!(
-                mend(&more, known, &mut budget).as_deref(),
-                Some(&expected[..]),
-                "more {at}"
-            );
             let (first, second) = (&whole[..at], &whole[at + 1..]);
-            assert_eq!(
-                mend_cut(first, second, known).as_deref(),
-                Some(&expected[..]),
-                "cut {at}"
-            );
+            let lost = [first, second].concat();
+            let more = [first, b"?", &whole[at..]].concat();
+            assert_eq!(mended(&lost, both).as_ref(), Some(&expected), "lost {at}");
+            assert_eq!(mended(&more, both).as_ref(), Some(&expected), "more {at}");
+            assert_eq!(mend_cut(first, second, both).as_ref(), Some(&expected), "cut {at}");
         }
     }
 
     #[test]
     fn two_lines_that_grew_together_are_two_again() {
         let first = line("", "one");
-        let second = line(
-            hash_of(&first)
-                .map_or(String::new(), |hash| hash.text().to_owned())
-                .as_str(),
-            "two",
-        );
+        let second = line(hash_of(&first).expect("a hash").text(), "two");
         let expected = [&first[..], b"\n", &second[..], b"\n"].concat();
-        let neighbours = Neighbours {
-            before: Some(None),
-            after: hash_of(&second),
-        };
+        let neighbours = known(None, hash_of(&second));
         for between in [&b"J"[..], b""] {
             let grown = [&first[..], between, &second[..]].concat();
-            assert_eq!(
-                mend(&grown, neighbours, &mut Budget::of(0)).as_deref(),
-                Some(&expected[..])
-            );
+            assert_eq!(mend(&grown, neighbours, &mut Budget::of(0)).as_ref(), Some(&expected));
         }
     }
 
     #[test]
     fn nothing_is_made_up() {
         let whole = line("", "tea");
-        let other = Neighbours {
-            before: Some(Some(sha256(b"elsewhere"))),
-            after: None,
+        let with = |places: &[usize]| {
+            let mut altered = whole.clone();
+            places.iter().for_each(|at| altered[*at] ^= 1);
+            altered
         };
-        let mut altered = whole.clone();
-        altered[100] ^= 1;
-        assert_eq!(mend(&altered, other, &mut Budget::of(10_000_000)), None);
-        let mut twice = altered;
-        twice[120] ^= 1;
-        assert_eq!(mend(&twice, Neighbours::default(), &mut Budget::of(10_000_000)), None);
         let mut zeroed = whole.clone();
         zeroed[100..102].fill(0);
-        assert_eq!(mend(&zeroed, Neighbours::default(), &mut Budget::of(10_000_000)), None);
-        let mut costly = whole;
-        costly[100] ^= 1;
-        assert_eq!(mend(&costly, Neighbours::default(), &mut Budget::of(10)), None);
+        let elsewhere = known(Some(sha256(b"elsewhere")), None);
+        for (altered, neighbours, blocks) in [
+            (with(&[100]), elsewhere, 10_000_000),
+            (with(&[100, 120]), Neighbours::default(), 10_000_000),
+            (zeroed, Neighbours::default(), 10_000_000),
+            (with(&[100]), Neighbours::default(), 10),
+        ] {
+            assert_eq!(mend(&altered, neighbours, &mut Budget::of(blocks)), None);
+        }
     }
 }

@@ -5,13 +5,14 @@
 use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::io;
+use std::ops::Range;
 
 use memchr::memchr;
 
 use super::Op;
 use super::faces::{VECTORS, face_of};
 use crate::host::Randomness;
-use crate::json::{self, RecordSpans, compare_key, members};
+use crate::json::{compare_key, members};
 use crate::scope::carried;
 
 const SALT_KEY: &str = "~";
@@ -21,8 +22,11 @@ const BEHIND: &[u8] = b"\"}";
 /// How records of ours end: nothing that such a record says comes behind a salt.
 const USUAL_ENDS: [&[u8]; 2] = [b",\"status\":\"active\"}", b",\"status\":\"tombstone\"}"];
 
-const SALT_BYTES: usize = 12;
-/// So many are drawn at a time, at least: to ask for them takes longer than to get them.
+/// The salt of a line, before it is spelled.
+pub const SALT_BYTES: usize = 12;
+/// That of a state file.
+pub const BASE_SALT_BYTES: usize = 16;
+/// The least number drawn at a time: to ask for them takes longer than to get them.
 const DRAWN_SALTS: usize = 64;
 /// How a number below 64 is spelled.
 const SIXTY_FOUR: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
@@ -35,20 +39,11 @@ fn write_sixty_four(bytes: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// The salt of a state file, spelled: 22 characters.
-pub fn of_base(source: &Randomness) -> io::Result<String> {
-    spelled::<16>(source)
-}
-
-/// The salt of one line, spelled.
-pub fn of_line(source: &Randomness) -> io::Result<String> {
-    spelled::<SALT_BYTES>(source)
-}
-
-fn spelled<const BYTES: usize>(source: &Randomness) -> io::Result<String> {
-    let (mut bytes, mut text) = ([0; BYTES], Vec::new());
-    source.fill(&mut bytes)?;
-    write_sixty_four(&bytes, &mut text);
+/// A salt of that many bytes, spelled.
+pub fn drawn(source: &Randomness, bytes: usize) -> io::Result<String> {
+    let (mut drawn, mut text) = (vec![0; bytes], Vec::new());
+    source.fill(&mut drawn)?;
+    write_sixty_four(&drawn, &mut text);
     Ok(String::from_utf8(text).unwrap_or_default())
 }
 
@@ -96,10 +91,7 @@ pub struct Salts {
 impl Salts {
     /// From here on they are drawn on these terms; none if there are none.
     pub fn draw_on(&mut self, terms: Option<SaltTerms<'_>>) {
-        let is_known = |source: &Randomness| self.source.as_ref().is_some_and(|own| own.is(source));
-        if !terms.is_some_and(|terms| is_known(terms.source)) {
-            self.source = terms.map(|terms| terms.source.clone());
-        }
+        self.source = terms.map(|terms| terms.source.clone());
         self.salting = terms.map_or(Salting::Never, |terms| terms.salting);
     }
 
@@ -117,9 +109,10 @@ impl Salts {
     pub fn write(&mut self, op: Op, id: &[u8], record: &[u8], is_plain: bool, out: &mut Vec<u8>) {
         let left = self.drawn.len().checked_sub(SALT_BYTES);
         let left = left.filter(|_| self.source.is_some() && self.salting.wants(op, id, record, is_plain));
-        let (Some(left), Some((before, behind))) = (left, left.and_then(|_| around(record))) else {
+        let (Some(left), Some(place)) = (left, left.and_then(|_| place_in(record))) else {
             return out.extend_from_slice(record);
         };
+        let (before, behind) = record.split_at(place);
         out.extend_from_slice(before);
         if !matches!(before, [b'{'] | [.., b',']) {
             out.push(b',');
@@ -132,22 +125,26 @@ impl Salts {
     }
 }
 
-/// The parts of a canonical record before and behind a salt, in key order; `None` if it has such a key.
+/// Where a salt belongs in a canonical record, in key order; `None` if it has such a key.
 #[inline]
-fn around(record: &[u8]) -> Option<(&[u8], &[u8])> {
+fn place_in(record: &[u8]) -> Option<usize> {
     let last = record.len().checked_sub(1)?;
     // Behind a comma a quote opens a key, and what ends with the record is a member of the record.
     if USUAL_ENDS.iter().any(|end| record.ends_with(end)) {
-        return Some(record.split_at(last));
+        return Some(last);
     }
     for (key, _) in members(record) {
         match compare_key(key, SALT_KEY) {
             Ordering::Less => {}
             Ordering::Equal => return None,
-            Ordering::Greater => return Some(record.split_at(key.as_ptr().addr() - record.as_ptr().addr() - 1)),
+            Ordering::Greater => return Some(offset_in(record, key) - 1),
         }
     }
-    record.ends_with(b"}").then(|| record.split_at(last))
+    record.ends_with(b"}").then_some(last)
+}
+
+fn offset_in(record: &[u8], part: &[u8]) -> usize {
+    part.as_ptr().addr() - record.as_ptr().addr()
 }
 
 fn is_salt(text: &[u8]) -> bool {
@@ -157,123 +154,85 @@ fn is_salt(text: &[u8]) -> bool {
             .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'))
 }
 
-/// How much of a canonical record stands before a salt that is its last member; `None` if that is something else.
+/// Where the salt of a canonical record is, with its key and a comma; `None` if there is none.
+///
+/// The fields in [`RecordSpans`](crate::json::RecordSpans) precede it.
 #[inline]
-fn before_last(record: &[u8]) -> Option<usize> {
+pub fn range_in(record: &[u8]) -> Option<Range<usize>> {
+    let (start, end) = last_member(record).or_else(|| {
+        memchr(b'~', record)?;
+        let (key, value) = members(record).find(|(key, _)| *key == SALT_KEY.as_bytes())?;
+        let salt = value.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
+        is_salt(salt).then(|| (offset_in(record, key) - 1, offset_in(record, value) + value.len()))
+    })?;
+    match (record[start - 1], record[end]) {
+        (b',', _) => Some(start - 1..end),
+        (_, b',') => Some(start..end + 1),
+        _ => Some(start..end),
+    }
+}
+
+/// The salt of a record of which it is the last member.
+#[inline]
+fn last_member(record: &[u8]) -> Option<(usize, usize)> {
     let rest = record.strip_suffix(BEHIND)?;
     let (rest, salt) = rest.split_at_checked(rest.len().checked_sub(SALT_CHARACTERS)?)?;
     let rest = rest.strip_suffix(BEFORE)?;
     // Behind a comma or a brace a quote opens a key: inside a string there would be none.
-    (matches!(rest.last(), Some(b',' | b'{')) && is_salt(salt)).then_some(rest.len())
+    (matches!(rest.last(), Some(b',' | b'{')) && is_salt(salt)).then_some((rest.len(), record.len() - 1))
 }
 
-/// Whether a canonical record has a salt.
-pub fn is_salted(record: &[u8]) -> bool {
-    matches!(without(record, RecordSpans::default()).0, Cow::Owned(_))
-}
-
-/// The same as [`without`] in memory that is used again and again.
+/// A canonical record without its salt, in memory that is used again and again.
 #[inline]
-pub fn without_in<'a>(record: &'a [u8], fields: RecordSpans, memory: &'a mut Vec<u8>) -> (&'a [u8], RecordSpans) {
-    let end = before_last(record);
-    if end.is_none() && memchr(b'~', record).is_none() {
-        return (record, fields);
-    }
+pub fn without_in<'a>(record: &'a [u8], memory: &'a mut Vec<u8>) -> &'a [u8] {
+    let Some(salt) = range_in(record) else {
+        return record;
+    };
     memory.clear();
-    let Some(end) = end else {
-        return match without_inner(record, fields) {
-            (Cow::Borrowed(record), fields) => (record, fields),
-            (Cow::Owned(kept), fields) => {
-                *memory = kept;
-                (memory, fields)
-            }
-        };
-    };
-    memory.extend_from_slice(&record[..end]);
-    if memory.last() == Some(&b',') {
-        memory.pop();
-    }
-    memory.push(b'}');
-    (memory, fields)
+    memory.extend_from_slice(&record[..salt.start]);
+    memory.extend_from_slice(&record[salt.end..]);
+    memory
 }
 
-/// A canonical record without its salt, and where its fields lie then; nothing is copied if it has none.
-#[inline]
-pub fn without<'a>(record: &'a [u8], fields: RecordSpans) -> (Cow<'a, [u8]>, RecordSpans) {
-    if before_last(record).is_none() {
-        return match memchr(b'~', record) {
-            Some(_) => without_inner(record, fields),
-            None => (Cow::Borrowed(record), fields),
-        };
+/// The same in memory of its own; nothing is copied if there is no salt.
+pub fn without(record: &[u8]) -> Cow<'_, [u8]> {
+    match range_in(record) {
+        Some(salt) => Cow::Owned([&record[..salt.start], &record[salt.end..]].concat()),
+        None => Cow::Borrowed(record),
     }
-    let mut kept = Vec::new();
-    let (_, fields) = without_in(record, fields, &mut kept);
-    (Cow::Owned(kept), fields)
-}
-
-/// The same for one that may stand before other members.
-#[inline(never)]
-fn without_inner<'a>(record: &'a [u8], fields: RecordSpans) -> (Cow<'a, [u8]>, RecordSpans) {
-    let is_it = |(key, value): &(&[u8], &[u8])| {
-        let text = value.strip_prefix(b"\"").and_then(|value| value.strip_suffix(b"\""));
-        *key == SALT_KEY.as_bytes() && text.is_some_and(is_salt)
-    };
-    if !members(record).any(|member| is_it(&member)) {
-        return (Cow::Borrowed(record), fields);
-    }
-    let mut kept = vec![b'{'];
-    for (key, value) in members(record).filter(|member| !is_it(member)) {
-        if kept.len() > 1 {
-            kept.push(b',');
-        }
-        kept.push(b'"');
-        kept.extend_from_slice(key);
-        kept.extend_from_slice(b"\":");
-        kept.extend_from_slice(value);
-    }
-    kept.push(b'}');
-    let fields = json::scan_record(&kept).unwrap_or_default();
-    (Cow::Owned(kept), fields)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::json;
 
     fn left(record: &str) -> String {
         let fields = json::scan_record(record.as_bytes()).expect("canonical");
-        let (kept, fields) = without(record.as_bytes(), fields);
+        let kept = without(record.as_bytes());
         assert_eq!(json::scan_record(&kept), Some(fields), "{record}");
-        let mut memory = b"of before".to_vec();
-        let again = without_in(
-            record.as_bytes(),
-            json::scan_record(record.as_bytes()).expect("canonical"),
-            &mut memory,
-        );
-        assert_eq!(again, (&kept[..], fields));
+        assert_eq!(without_in(record.as_bytes(), &mut vec![1, 2, 3]), &*kept, "{record}");
         String::from_utf8_lossy(&kept).into_owned()
     }
 
-    fn counting(salting: Salting) -> Salts {
+    fn counting(salting: Salting, lines: usize) -> Salts {
         let mut salts = Salts::default();
         let source = Randomness::of(|bytes: &mut [u8]| {
-            bytes
-                .iter_mut()
-                .enumerate()
-                .for_each(|(place, byte)| *byte = place as u8);
+            let places = bytes.iter_mut().enumerate();
+            places.for_each(|(place, byte)| *byte = place as u8);
             Ok(())
         });
         salts.draw_on(Some(SaltTerms {
             source: &source,
             salting,
         }));
+        salts.draw(lines).expect("drawn");
         salts
     }
 
     #[test]
     fn what_is_salted_is_read_without_it() {
-        let mut salts = counting(Salting::Always);
-        salts.draw(20).expect("drawn");
+        let mut salts = counting(Salting::Always, 20);
         for (op, record, is_salted) in [
             (Op::Upsert, r#"{"id":"a"}"#, true),
             (Op::Upsert, r#"{"id":"a","status":"active"}"#, true),
@@ -299,65 +258,56 @@ mod tests {
                 true => 23,
             };
             assert_eq!(line.len() - record.len(), added, "{record}");
-            let text = String::from_utf8(line).expect("text");
-            assert!(json::scan_record(text.as_bytes()).is_some(), "canonical: {text}");
-            assert_eq!(left(&text), record);
+            assert_eq!(left(std::str::from_utf8(&line).expect("text")), record);
         }
     }
 
     #[test]
-    fn lines_of_what_is_for_everyone_have_none_by_scope() {
+    fn shared_records_have_none_by_scope() {
         let shared = r#"{"confidence":0.7,"data":{"a":1},"id":"a","status":"active"}"#;
         let own = r#"{"confidence":0.7,"data":{"@scope":{"user":"ann"}},"id":"a","status":"active"}"#;
-        let odd = r#"{"data":{"@scope":7},"id":"a"}"#;
-        for (salting, salted) in [
-            (Salting::Never, [false; 7]),
-            (Salting::Scoped, [false, true, true, true, true, true, true]),
-            (Salting::Always, [true; 7]),
-        ] {
-            let mut salts = counting(salting);
-            salts.draw(7).expect("drawn");
-            let said = [
-                (Op::Upsert, "a", shared),
-                (Op::Upsert, "a", own),
-                (Op::Upsert, "a", odd),
-                (Op::Upsert, "vector:default", shared),
-                (Op::Patch, "a", "{}"),
-                (Op::Delete, "a", r#"{"id":"a","status":"tombstone"}"#),
-                (Op::Act, "a", "{}"),
-            ];
-            for ((op, id, record), is_salted) in said.into_iter().zip(salted) {
+        for salting in [Salting::Never, Salting::Scoped, Salting::Always] {
+            let mut salts = counting(salting, 7);
+            for (op, id, record, by_scope) in [
+                (Op::Upsert, "a", shared, false),
+                (Op::Upsert, "a", own, true),
+                (Op::Upsert, "a", r#"{"data":{"@scope":7},"id":"a"}"#, true),
+                (Op::Upsert, "vector:default", shared, true),
+                (Op::Patch, "a", "{}", true),
+                (Op::Delete, "a", r#"{"id":"a","status":"tombstone"}"#, true),
+                (Op::Act, "a", "{}", true),
+            ] {
                 let mut line = Vec::new();
                 salts.write(op, id.as_bytes(), record.as_bytes(), false, &mut line);
+                let is_salted = salting == Salting::Always || (salting == Salting::Scoped && by_scope);
                 assert_eq!(line != record.as_bytes(), is_salted, "{salting:?} {op:?} {record}");
             }
         }
     }
 
     #[test]
-    fn every_salt_is_used_once_and_a_base_has_one_of_22_characters() {
-        let mut salts = counting(Salting::Always);
-        salts.draw(2).expect("drawn");
-        let mut lines = Vec::new();
-        for _ in 0..DRAWN_SALTS {
+    fn every_salt_is_used_once() {
+        let mut salts = counting(Salting::Always, 2);
+        let mut lines = std::collections::HashSet::new();
+        for number in 0..=DRAWN_SALTS {
             let mut line = Vec::new();
             salts.write(Op::Upsert, b"a", b"{}", false, &mut line);
-            assert!(!lines.contains(&line));
-            lines.push(line);
+            // None is left at last: the writer draws them first.
+            assert_eq!(line == b"{}", number == DRAWN_SALTS);
+            assert!(lines.insert(line));
         }
-        let mut line = Vec::new();
-        salts.write(Op::Upsert, b"a", b"{}", false, &mut line);
-        assert_eq!(line, b"{}", "none is left: whoever writes draws them first");
-        let source = Randomness::of(|bytes: &mut [u8]| {
+        let ones = Randomness::of(|bytes: &mut [u8]| {
             bytes.fill(255);
             Ok(())
         });
-        assert_eq!(of_base(&source).expect("spelled"), format!("{}w", "_".repeat(21)));
-        assert!(of_base(&Randomness::of(|_| Err(io::ErrorKind::Other.into()))).is_err());
+        let salt = drawn(&ones, BASE_SALT_BYTES).expect("spelled");
+        assert_eq!(salt, format!("{}w", "_".repeat(21)));
+        let failing = Randomness::of(|_| Err(io::ErrorKind::Other.into()));
+        assert!(drawn(&failing, SALT_BYTES).is_err());
     }
 
     #[test]
-    fn a_salt_of_the_exact_form_is_left_out_wherever_it_stands() {
+    fn a_salt_of_the_exact_form_is_left_out_wherever_it_is() {
         for (record, kept) in [
             (r#"{"id":"a","~":"AbCdEfGhIjKlMn_-"}"#, r#"{"id":"a"}"#),
             (r#"{"~":"AbCdEfGhIjKlMn_-"}"#, "{}"),

@@ -12,9 +12,6 @@ use crate::digest::sha256;
 use crate::json::{self, RecordSpans, Value};
 use crate::scope::{self, Scope};
 
-/// A path of keys into a record. An array on the way stands for each of its elements.
-type Path = &'static [&'static str];
-
 /// What happens to a record when one that it names is erased.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bond {
@@ -46,7 +43,7 @@ pub(super) enum Speaker {
 
 /// How a name is turned into the id of a record.
 #[derive(Clone, Copy, Debug)]
-enum NameKind {
+pub(super) enum NameKind {
     /// This stands before it.
     Prefix(&'static str),
     /// The id is that of the record that names it, up to its last colon, and the name.
@@ -59,58 +56,51 @@ enum NameKind {
     Note(&'static str),
 }
 
-/// Records that name others.
+/// Records that name others. A path is the keys that lead to a field with dots between them; an array on the way stands for
+/// each of its elements. Several paths have spaces between them.
 #[derive(Debug)]
 pub struct Tie {
-    by: Speaker,
-    naming: NameKind,
+    pub(super) by: Speaker,
+    pub(super) naming: NameKind,
     /// Where the names are.
-    at: &'static [Path],
+    pub(super) at: &'static str,
     /// A name counts only if it is here too; empty if it always counts.
-    also_at: &'static [Path],
+    pub(super) also_at: &'static str,
     /// Only records in whose data a field has this text.
-    only: Option<(&'static str, &'static str)>,
+    pub(super) only: Option<(&'static str, &'static str)>,
     /// What an erasure of one of them does.
     pub bond: Bond,
     /// Of `Belongs`: what is named is erased with the record that names it, too.
     pub is_mutual: bool,
     /// The object around a name is cut out with it.
-    is_around: bool,
+    pub(super) is_around: bool,
     /// A field that holds a single name becomes null: the face reads it. Otherwise it is removed.
-    is_read: bool,
+    pub(super) is_read: bool,
     /// Fields that are computed from what is named: they are cleared when a name is cut out. Of `PartOf`, fields of the named record.
-    computed: &'static [Path],
+    pub(super) computed: &'static str,
     /// Of `PartOf`, the field of the named record that holds the top of a page: frontmatter, title and text.
-    head: Option<Path>,
+    pub(super) head: &'static str,
 }
 
 /// Ties of records whose ids begin so, to others whose ids begin so.
-pub(super) const fn tie(by: &'static str, of: &'static str, at: &'static [Path], bond: Bond) -> Tie {
+pub(super) const fn tie(by: &'static str, of: &'static str, at: &'static str, bond: Bond) -> Tie {
     Tie {
         by: Speaker::Prefix(by),
         naming: NameKind::Prefix(of),
         at,
-        also_at: &[],
+        also_at: "",
         only: None,
         bond,
         is_mutual: false,
         is_around: matches!(bond, Bond::Repeats),
         is_read: false,
-        computed: &[],
-        head: None,
-    }
-}
-
-/// Ties of any records to others that they name by their ids.
-pub(super) const fn whole(by: Speaker, at: &'static [Path], bond: Bond) -> Tie {
-    Tie {
-        by,
-        ..tie("", "", at, bond)
+        computed: "",
+        head: "",
     }
 }
 
 /// Where a record that joins two others names them.
-pub(super) const ENDS: &[Path] = &[&["data", "from_id"], &["data", "to_id"]];
+pub(super) const ENDS: &str = "data.from_id data.to_id";
 
 /// A record as it was said some time.
 #[derive(Clone, Copy, Debug)]
@@ -141,7 +131,7 @@ impl<'a> SaidRecord<'a> {
 
 impl Tie {
     /// The same, with fields that are computed from what is named.
-    pub(super) const fn clearing(self, computed: &'static [Path]) -> Self {
+    pub(super) const fn clearing(self, computed: &'static str) -> Self {
         Self { computed, ..self }
     }
 
@@ -161,63 +151,12 @@ impl Tie {
         }
     }
 
-    /// The same, where the face reads fields that hold a single name also without one.
-    pub(super) const fn reading(self) -> Self {
-        Self { is_read: true, ..self }
-    }
-
-    /// The same, where a name counts only if it is also in these fields.
-    pub(super) const fn also_at(self, also_at: &'static [Path]) -> Self {
-        Self { also_at, ..self }
-    }
-
     /// The same, only of records in whose data a field has this text.
     pub(super) const fn only(self, field: &'static str, text: &'static str) -> Self {
         Self {
             only: Some((field, text)),
             ..self
         }
-    }
-
-    /// The same, where the named record repeats the text above the entries of a page in this field.
-    pub(super) const fn heading(self, head: Path) -> Self {
-        Self {
-            head: Some(head),
-            ..self
-        }
-    }
-
-    /// The same, to records beside the one that quotes them in notes that begin so.
-    pub(super) const fn in_notes(self, mark: &'static str) -> Self {
-        Self {
-            naming: NameKind::Note(mark),
-            ..self
-        }
-    }
-
-    /// The same, to records beside the one that names them.
-    pub(super) const fn beside(self) -> Self {
-        Self {
-            naming: NameKind::Sibling,
-            ..self
-        }
-    }
-
-    /// The same, to entities that are named by what they are called.
-    pub(super) const fn naming_entities(self) -> Self {
-        Self {
-            naming: NameKind::Entity,
-            ..self
-        }
-    }
-
-    /// The same, to nodes that are named in the id of an edge that supersedes one by the other.
-    pub(super) const fn naming_superseded(self) -> Self {
-        let naming = match self.naming {
-            NameKind::Prefix(prefix) => NameKind::Superseding(prefix),
-            other => other,
-        };
-        Self { naming, ..self }
     }
 
     /// Whether a record may have it; `is_plain` says that it belongs to no face.
@@ -229,18 +168,9 @@ impl Tie {
         }
     }
 
-    /// What the ids of those begin with that have it, if that tells.
-    #[cfg(test)]
-    pub(super) fn prefix(&self) -> Option<&'static str> {
-        match self.by {
-            Speaker::Prefix(prefix) => Some(prefix),
-            _ => None,
-        }
-    }
-
     fn ids_of(&self, record: &Value, name: &str) -> Vec<String> {
         let mut is_confirmed = self.also_at.is_empty();
-        for path in self.also_at {
+        for path in self.also_at.split_whitespace() {
             each_name(record, path, &mut |other| is_confirmed |= other == name);
         }
         if let Some((field, text)) = self.only {
@@ -266,7 +196,7 @@ impl Tie {
     pub fn names(&self, record: &Value) -> Vec<String> {
         let mut found = Vec::new();
         let mut find = |name: &str| found.extend(self.ids_of(record, name));
-        for path in self.at {
+        for path in self.at.split_whitespace() {
             each_name(record, path, &mut |text| match self.naming {
                 NameKind::Note(mark) => notes(text, mark).for_each(|note| find(note.0)),
                 _ => find(text),
@@ -278,7 +208,7 @@ impl Tie {
     /// Cuts out the names of those whose ids are meant, and clears what was computed from them.
     pub fn cut(&self, record: &mut Value, is_meant: &dyn Fn(&str) -> bool) {
         let whole = record.clone();
-        for path in self.at {
+        for path in self.at.split_whitespace() {
             let is_cut = |name: &str| self.ids_of(&whole, name).iter().any(|id| is_meant(id));
             self.cut_at(record, path, &is_cut);
         }
@@ -291,8 +221,8 @@ impl Tie {
     }
 
     /// Cuts names out of lists, objects and fields, or the objects around them; true if the value itself is to go.
-    fn cut_at(&self, value: &mut Value, path: &[&str], is_meant: &dyn Fn(&str) -> bool) -> bool {
-        match (value, path.split_first()) {
+    fn cut_at(&self, value: &mut Value, path: &str, is_meant: &dyn Fn(&str) -> bool) -> bool {
+        match (value, first_key(path)) {
             (Value::Array(items), _) => {
                 items.retain_mut(|item| !self.cut_at(item, path, is_meant));
                 false
@@ -314,7 +244,7 @@ impl Tie {
                 false
             }
             (Value::Object(pairs), Some((key, rest))) => {
-                let Some(at) = pairs.iter().position(|pair| pair.0 == *key) else {
+                let Some(at) = pairs.iter().position(|pair| pair.0 == key) else {
                     return false;
                 };
                 let is_taken = self.cut_at(&mut pairs[at].1, rest, is_meant);
@@ -333,9 +263,10 @@ impl Tie {
 
     /// Clears the fields that are computed from what is named.
     pub fn clear_computed(&self, record: &mut Value) {
-        self.computed.iter().for_each(|path| change_at(record, path, &empty));
-        if let Some(head) = self.head {
-            change_at(record, head, &|value| {
+        let paths = self.computed.split_whitespace();
+        paths.for_each(|path| change_at(record, path, &empty));
+        if !self.head.is_empty() {
+            change_at(record, self.head, &|value| {
                 if let Value::Str(text) = value {
                     *text = without_preamble(text);
                 }
@@ -423,8 +354,13 @@ fn notes<'a>(text: &'a str, mark: &'static str) -> impl Iterator<Item = (&'a str
     })
 }
 
-fn each_name(value: &Value, path: &[&str], show: &mut dyn FnMut(&str)) {
-    match (value, path.split_first()) {
+/// The first key of a path and the rest of it; `None` at its end.
+fn first_key(path: &str) -> Option<(&str, &str)> {
+    (!path.is_empty()).then(|| path.split_once('.').unwrap_or((path, "")))
+}
+
+fn each_name(value: &Value, path: &str, show: &mut dyn FnMut(&str)) {
+    match (value, first_key(path)) {
         (Value::Array(items), _) => items.iter().for_each(|item| each_name(item, path, show)),
         (Value::Str(name), None) => show(name),
         (Value::Object(pairs), None) => pairs.iter().for_each(|(name, _)| show(name)),
@@ -438,10 +374,10 @@ fn each_name(value: &Value, path: &[&str], show: &mut dyn FnMut(&str)) {
 }
 
 /// Changes the values at a path; an array on the way stands for each of its elements.
-fn change_at(value: &mut Value, path: &[&str], change: &dyn Fn(&mut Value)) {
-    match (value, path.split_first()) {
+fn change_at(value: &mut Value, path: &str, change: &dyn Fn(&mut Value)) {
+    match (value, first_key(path)) {
         (Value::Object(pairs), Some((key, rest))) => {
-            let field = pairs.iter_mut().find(|pair| pair.0 == *key);
+            let field = pairs.iter_mut().find(|pair| pair.0 == key);
             field.into_iter().for_each(|pair| change_at(&mut pair.1, rest, change));
         }
         (Value::Array(items), Some(_)) => items.iter_mut().for_each(|item| change_at(item, path, change)),

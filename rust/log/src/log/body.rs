@@ -18,8 +18,7 @@ use crate::damage::{Damage, DamageKind, Tail};
 use crate::disk::{Access, UnexpectedEntry, UnexpectedKind};
 use crate::error::{At, Error, Result};
 use crate::event::salt::SaltTerms;
-use crate::event::stamp;
-use crate::event::stamp::{STAMP_BYTES, TimestampWriter};
+use crate::event::stamp::{self, STAMP_BYTES};
 use crate::hint::{KeptHint, Synced, write_hint};
 use crate::layout::{LOG, is_draft};
 use crate::origin::{ALONE, Origin, origin_of};
@@ -53,8 +52,6 @@ pub struct Log {
     poisoned: Option<String>,
     /// Memory for the lines of the next commit.
     spare: Lines,
-    /// Stamps the commits.
-    timestamps: TimestampWriter,
 }
 
 /// What is known of it.
@@ -79,7 +76,6 @@ impl Log {
             tail_known: None,
             poisoned: None,
             spare: Lines::default(),
-            timestamps: TimestampWriter::default(),
             site,
         })
     }
@@ -225,8 +221,8 @@ impl Log {
     }
 
     /// The moment of a commit, spelled: never earlier than the event before.
-    pub fn stamp(&mut self, now: i64) -> [u8; STAMP_BYTES] {
-        self.timestamps.digits(now.max(self.latest()))
+    pub fn stamp(&self, now: i64) -> [u8; STAMP_BYTES] {
+        stamp::digits(now.max(self.latest()))
     }
 }
 

@@ -116,9 +116,9 @@ fn spread(keys: &[Vec<u8>], value: &[u8]) -> Vec<Vec<u8>> {
     keys.iter().flat_map(with).collect()
 }
 
-/// The canonical value that a path of keys leads to; `None` if there is none.
-pub fn field<'a>(record: &'a [u8], path: &[&str]) -> Option<&'a [u8]> {
-    path.iter().try_fold(record, |value, step| {
+/// The canonical value that a path of keys with dots between them leads to; `None` if there is none.
+pub fn field<'a>(record: &'a [u8], path: &str) -> Option<&'a [u8]> {
+    path.split('.').try_fold(record, |value, step| {
         let member = members(value).find(|(key, _)| *key == step.as_bytes());
         member.map(|(_, value)| value)
     })

@@ -628,7 +628,7 @@ impl Sealed {
         }
         let take = |bytes: &[u8]| {
             let record = match locator.is_salted {
-                true => salt::without(bytes, json::RecordSpans::default()).0,
+                true => salt::without(bytes),
                 false => Cow::Borrowed(bytes),
             };
             let is_whole = bytes.len() == length && check_of(&record) == locator.check;

@@ -19,7 +19,7 @@ use chronolog::event::UPSERT_RECORD_START;
 use chronolog::event::faces::ERASURES;
 use chronolog::event::line::{Event, Trust};
 use chronolog::event::salt;
-use chronolog::json::{self, MAX_LINE_BYTES};
+use chronolog::json::MAX_LINE_BYTES;
 use chronolog::memory::Refused;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -263,7 +263,7 @@ fn located(line: &[u8], offset: u64, record: &[u8]) -> Option<Locator> {
         let event = Event::read(line, Trust::Hashes).ok().filter(Event::is_own_form)?;
         let raw = event.record(line);
         let is_salted = raw != record;
-        if is_salted && *salt::without(raw, json::RecordSpans::default()).0 != *record {
+        if is_salted && *salt::without(raw) != *record {
             return None;
         }
         (u64::from(event.spans.record.start), raw.len() as u32, is_salted)

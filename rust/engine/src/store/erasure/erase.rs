@@ -284,7 +284,10 @@ fn mark(store: &mut Store, now: i64) -> Result<()> {
         ));
     };
     let mut draft = Draft::default();
-    let record = format!("{{\"~\":\"{}\"}}", salt::of_line(source).map_err(Error::randomness)?);
+    let record = format!(
+        "{{\"~\":\"{}\"}}",
+        salt::drawn(source, salt::SALT_BYTES).map_err(Error::randomness)?
+    );
     draft.put(Op::Mark, erasure::MARK_ID, record.as_bytes(), RecordSpans::default())?;
     store.write(&[&draft], now)?;
     store.on_log(Log::sync)?;

@@ -383,7 +383,7 @@ impl LinesOfLog {
                 offset: known.offset,
                 seq: known.seq,
                 hash,
-                is_salted: salt::is_salted(known.record),
+                is_salted: salt::range_in(known.record).is_some(),
             });
         }
     }

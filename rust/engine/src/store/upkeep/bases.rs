@@ -324,7 +324,9 @@ impl NewFiles {
             records.check()?;
         }
         // The salt keeps the digest of the base from being guessed.
-        let salt = salts.map(|terms| salt::of_base(terms.source)).transpose();
+        let salt = salts
+            .map(|terms| salt::drawn(terms.source, salt::BASE_SALT_BYTES))
+            .transpose();
         let salt = salt.map_err(Error::randomness)?;
         let base = self.base.finish(header, salt.as_deref()).at(path)?.sha256;
         self.base_scratch.name(&site.layout.base(base.text()))?;

@@ -1,23 +1,23 @@
 //! The declaration of the graph face.
 
 use crate::event::faces::{Face, Network, UNDECLARED, active};
-use crate::event::tie::{Bond, Tie, tie};
+use crate::event::tie::{Bond, NameKind, Tie, tie};
 
-/// Other items that an event refers to, of any kind.
-const REFS: &[&str] = &["data", "refs"];
-/// What the actions of an audit record are about. Each also holds the digest of the whole action.
-const ACTIONS: &[&[&str]] = &[
-    &["data", "actions", "target"],
-    &["data", "actions", "other"],
-    &["data", "actions", "source"],
-    &["data", "actions", "end"],
-];
-/// Why an action was refused; may name items.
-const REASON: &[&[&str]] = &[&["data", "reason"]];
+/// References to other items. This face reads all fields of an item, also those without a name.
+const fn refers(by: &'static str, of: &'static str, at: &'static str) -> Tie {
+    Tie {
+        is_read: true,
+        ..tie(by, of, at, Bond::Refers)
+    }
+}
 
-/// References to other items; this face reads all fields of an item.
-const fn refers(by: &'static str, of: &'static str, at: &'static [&'static [&'static str]]) -> Tie {
-    tie(by, of, at, Bond::Refers).reading()
+/// What the actions of an audit record are about. Each also holds the digest of the whole action. The reason why one was
+/// refused may name items.
+const fn audited(of: &'static str) -> Tie {
+    const ACTIONS: &str = "data.actions.target data.actions.other data.actions.source data.actions.end";
+    tie("audit:", of, ACTIONS, Bond::Refers)
+        .around()
+        .clearing("data.reason")
 }
 
 /// The face.
@@ -25,134 +25,83 @@ pub(super) const FACE: Face = Face {
     name: "graph",
     prefixes: &["profile", "node", "gedge", "path", "plan", "event", "audit"],
     indexes: &[
-        active("graph.nodes_by_kind", "node", &[&["data", "kind"]], &["data", "id"]),
-        active(
-            "graph.edges_by_source",
-            "gedge",
-            &[&["data", "source"]],
-            &["data", "id"],
-        ),
-        active(
-            "graph.edges_by_target",
-            "gedge",
-            &[&["data", "target"]],
-            &["data", "id"],
-        ),
-        active("graph.edges_by_kind", "gedge", &[&["data", "kind"]], &["data", "id"]),
+        active("graph.nodes_by_kind", "node", &["data.kind"], "data.id"),
+        active("graph.edges_by_source", "gedge", &["data.source"], "data.id"),
+        active("graph.edges_by_target", "gedge", &["data.target"], "data.id"),
+        active("graph.edges_by_kind", "gedge", &["data.kind"], "data.id"),
         // What is appended has no field that orders it, so it stays in the order in which it came.
-        active("graph.appended", "event", &[&["data", "log"]], &["data", "order"]),
-        active(
-            "graph.appended_by_kind",
-            "event",
-            &[&["data", "kind"]],
-            &["data", "order"],
-        ),
-        active("graph.audited", "audit", &[&["data", "log"]], &["data", "order"]),
+        active("graph.appended", "event", &["data.log"], "data.order"),
+        active("graph.appended_by_kind", "event", &["data.kind"], "data.order"),
+        active("graph.audited", "audit", &["data.log"], "data.order"),
     ],
-    networks: &[Network {
+    network: Some(Network {
         name: "graph.edges",
         by_source: "graph.edges_by_source",
         by_target: "graph.edges_by_target",
-        kind: &["data", "kind"],
+        kind: "data.kind",
         ends: "graph.nodes_by_kind",
         prefix: "node:",
-    }],
+    }),
     ties: &[
-        tie(
-            "gedge:",
-            "node:",
-            &[&["data", "source"], &["data", "target"]],
-            Bond::Belongs,
-        ),
-        refers("node:", "node:", &[&["data", "data", "superseded_by"]]),
+        tie("gedge:", "node:", "data.source data.target", Bond::Belongs),
+        refers("node:", "node:", "data.data.superseded_by"),
         tie(
             "event:",
             "node:",
-            &[
-                &["data", "data", "nodes", "id"],
-                &["data", "data", "gone_nodes"],
-                &["data", "data", "action", "target"],
-                &["data", "data", "edges", "source"],
-                &["data", "data", "edges", "target"],
-            ],
+            "data.data.nodes.id data.data.gone_nodes data.data.action.target data.data.edges.source \
+             data.data.edges.target",
             Bond::Repeats,
         ),
         tie(
             "event:",
             "gedge:",
-            &[
-                &["data", "data", "edges", "id"],
-                &["data", "data", "gone_edges"],
-                &["data", "data", "action", "target"],
-            ],
+            "data.data.edges.id data.data.gone_edges data.data.action.target",
             Bond::Repeats,
         ),
-        tie(
-            "event:",
-            "profile:",
-            &[&["data", "data", "profiles", "id"]],
-            Bond::Repeats,
-        ),
+        tie("event:", "profile:", "data.data.profiles.id", Bond::Repeats),
         tie(
             "event:",
             "path:",
-            &[&["data", "data", "paths", "id"], &["data", "data", "action", "target"]],
+            "data.data.paths.id data.data.action.target",
             Bond::Repeats,
         ),
         refers(
             "event:",
             "node:",
-            &[
-                REFS,
-                &["data", "data", "nodes", "data", "superseded_by"],
-                &["data", "data", "action", "payload", "data", "superseded_by"],
-                &["data", "data", "action", "payload", "by"],
-                &["data", "data", "action", "payload", "source"],
-                &["data", "data", "action", "payload", "target"],
-                &["data", "data", "action", "payload", "summary_id"],
-                &["data", "data", "compaction", "summary_id"],
-                &["data", "data", "paths", "compaction", "summary_id"],
-            ],
+            "data.refs data.data.nodes.data.superseded_by data.data.action.payload.data.superseded_by \
+             data.data.action.payload.by data.data.action.payload.source data.data.action.payload.target \
+             data.data.action.payload.summary_id data.data.compaction.summary_id \
+             data.data.paths.compaction.summary_id",
         ),
-        refers("event:", "path:", &[&["data", "path_id"]])
+        refers("event:", "path:", "data.path_id")
             .only("kind", "path.abandoned")
-            .clearing(&[&["data", "data", "reason"]]),
+            .clearing("data.data.reason"),
         refers(
             "event:",
             "path:",
-            &[
-                REFS,
-                &["data", "path_id"],
-                &["data", "data", "parent_id"],
-                &["data", "data", "merged_into"],
-                &["data", "data", "paths", "parent_id"],
-                &["data", "data", "paths", "merged_into"],
-            ],
+            "data.refs data.path_id data.data.parent_id data.data.merged_into data.data.paths.parent_id \
+             data.data.paths.merged_into",
         ),
         refers(
             "event:",
             "event:",
-            &[
-                REFS,
-                &["data", "data", "event_ids"],
-                &["data", "data", "paths", "event_ids"],
-            ],
+            "data.refs data.data.event_ids data.data.paths.event_ids",
         ),
-        refers("event:", "gedge:", &[REFS]),
-        refers("event:", "profile:", &[REFS]),
-        refers("path:", "event:", &[&["data", "event_ids"]]),
-        refers("path:", "path:", &[&["data", "parent_id"], &["data", "merged_into"]]),
-        refers("path:", "node:", &[&["data", "compaction", "summary_id"]]),
-        tie("plan:", "profile:", &[&["data", "profile_id"]], Bond::Belongs),
-        refers("plan:", "node:", &[&["data", "node_ids"]]),
-        tie("audit:", "node:", ACTIONS, Bond::Refers).around().clearing(REASON),
+        refers("event:", "gedge:", "data.refs"),
+        refers("event:", "profile:", "data.refs"),
+        refers("path:", "event:", "data.event_ids"),
+        refers("path:", "path:", "data.parent_id data.merged_into"),
+        refers("path:", "node:", "data.compaction.summary_id"),
+        tie("plan:", "profile:", "data.profile_id", Bond::Belongs),
+        refers("plan:", "node:", "data.node_ids"),
+        audited("node:"),
         // Of an edge that never was there is no record that could be erased.
-        tie("audit:", "node:", ACTIONS, Bond::Refers)
-            .naming_superseded()
-            .around()
-            .clearing(REASON),
-        tie("audit:", "gedge:", ACTIONS, Bond::Refers).around().clearing(REASON),
-        tie("audit:", "path:", ACTIONS, Bond::Refers).around().clearing(REASON),
+        Tie {
+            naming: NameKind::Superseding("node:"),
+            ..audited("")
+        },
+        audited("gedge:"),
+        audited("path:"),
     ],
     ..UNDECLARED
 };

@@ -1,7 +1,7 @@
 //! The table of all faces, and the lookups in what they declare.
 //!
 //! Only `blocks` and `acts::blocks` name a face elsewhere. A new face is a file here, a row in the table, and a package
-//! in Python.
+//! in Python. The path of a field is the keys that lead to it with dots between them.
 
 mod blocks;
 mod episodes;
@@ -12,7 +12,7 @@ use memchr::memchr;
 
 pub use blocks::SESSION_PREFIX;
 
-use super::tie::{Bond, ENDS, SaidRecord, Speaker, Tie, whole};
+use super::tie::{Bond, ENDS, NameKind, SaidRecord, Speaker, Tie, tie};
 use crate::acts::Rules;
 
 /// The face that says what is searched.
@@ -37,12 +37,7 @@ pub fn is_told(kind: &[u8], is_of_face: bool) -> bool {
 }
 
 /// An index of the active records of a kind.
-const fn active(
-    name: &'static str,
-    kind: &'static str,
-    by: &'static [&'static [&'static str]],
-    then: &'static [&'static str],
-) -> FaceIndex {
+const fn active(name: &'static str, kind: &'static str, by: &'static [&'static str], then: &'static str) -> FaceIndex {
     FaceIndex {
         name,
         kind,
@@ -57,8 +52,8 @@ const UNDECLARED: Face = Face {
     name: "",
     prefixes: &[],
     indexes: &[],
-    networks: &[],
-    calls: &[],
+    network: None,
+    call: None,
     acts: None,
     sorting: None,
     ties: &[],
@@ -86,47 +81,39 @@ static FACES: [Face; 7] = [
 /// What plain records are looked up by.
 static PLAIN_INDEXES: [FaceIndex; 1] = [
     // Of those that lead to the same, the older comes first.
-    active("edges.by_target", "edge", &[&["data", "to_id"]], &["data", "order"]),
+    active("edges.by_target", "edge", &["data.to_id"], "data.order"),
 ];
+
+/// The ties of plain records of a kind.
+const fn of_kind(kind: &'static str, at: &'static str, bond: Bond) -> Tie {
+    Tie {
+        by: Speaker::Kind(kind),
+        ..tie("", "", at, bond)
+    }
+}
 
 /// Ties of plain records, and of any record.
 static PLAIN_TIES: [Tie; 10] = [
-    whole(Speaker::Kind("edge"), ENDS, Bond::Belongs),
+    of_kind("edge", ENDS, Bond::Belongs),
     // A relation of the MCP server's knowledge graph names its entities in clear, also in its label.
-    whole(
-        Speaker::Kind("relation"),
-        &[&["data", "relation", "from"], &["data", "relation", "to"]],
-        Bond::Belongs,
-    )
-    .naming_entities(),
+    Tie {
+        naming: NameKind::Entity,
+        ..of_kind("relation", "data.relation.from data.relation.to", Bond::Belongs)
+    },
     // The kept result of an MCP call names what the call wrote, and its digest covers the text.
-    whole(Speaker::Kind("mcp_operation"), &[&["data", "wrote"]], Bond::Belongs),
+    of_kind("mcp_operation", "data.wrote", Bond::Belongs),
     // The id and the label of a rollback name its target.
-    whole(
-        Speaker::Kind("rollback_event"),
-        &[&["data", "target_id"]],
-        Bond::Belongs,
-    ),
-    whole(
-        Speaker::Kind("rollback_event"),
-        &[&["data", "affected"], &["data", "reinstated", "restored"]],
-        Bond::Refers,
-    ),
-    whole(
-        Speaker::Kind("rollback_event"),
-        &[&["data", "reinstated", "left", "record_id"]],
-        Bond::Refers,
-    )
-    .around(),
-    whole(
-        Speaker::Kind("rollback_event"),
-        &[&["data", "changes", "record_id"]],
-        Bond::Repeats,
-    ),
+    of_kind("rollback_event", "data.target_id", Bond::Belongs),
+    of_kind("rollback_event", "data.affected data.reinstated.restored", Bond::Refers),
+    of_kind("rollback_event", "data.reinstated.left.record_id", Bond::Refers).around(),
+    of_kind("rollback_event", "data.changes.record_id", Bond::Repeats),
     // The ids of what a task cost and of the runs of a skill contain the id of the task or the skill.
-    whole(Speaker::Kind("token_metric"), &[&["data", "task_id"]], Bond::Belongs),
-    whole(Speaker::Kind("skill_run"), &[&["data", "skill_id"]], Bond::Belongs),
-    whole(Speaker::Any, &[&["evidence"]], Bond::Refers),
+    of_kind("token_metric", "data.task_id", Bond::Belongs),
+    of_kind("skill_run", "data.skill_id", Bond::Belongs),
+    Tie {
+        by: Speaker::Any,
+        ..tie("", "", "evidence", Bond::Refers)
+    },
 ];
 
 impl FaceIndex {
@@ -174,16 +161,14 @@ pub fn rules_of(id: &[u8]) -> Option<&'static Rules> {
 
 /// How a record with this id calls others, if not by their ids.
 pub fn call_by(id: &[u8]) -> Option<&'static Call> {
-    calls().find(|call| id.starts_with(call.by.as_bytes()))
+    let mut calls = FACES.iter().filter_map(|face| face.call.as_ref());
+    calls.find(|call| id.starts_with(call.by.as_bytes()))
 }
 
 /// How a record with this id is called by others, if not by its id.
 pub fn call_of(id: &[u8]) -> Option<&'static Call> {
-    calls().find(|call| id.starts_with(call.of.as_bytes()))
-}
-
-fn calls() -> impl Iterator<Item = &'static Call> {
-    FACES.iter().flat_map(|face| face.calls)
+    let mut calls = FACES.iter().filter_map(|face| face.call.as_ref());
+    calls.find(|call| id.starts_with(call.of.as_bytes()))
 }
 
 /// A declared index; `None` if there is none of this name.
@@ -203,10 +188,8 @@ fn indexes() -> impl Iterator<Item = &'static FaceIndex> {
 
 /// A declared network; `None` if no face has one of this name.
 pub fn network_named(name: &str) -> Option<&'static Network> {
-    FACES
-        .iter()
-        .flat_map(|face| face.networks)
-        .find(|network| network.name == name)
+    let mut networks = FACES.iter().filter_map(|face| face.network.as_ref());
+    networks.find(|network| network.name == name)
 }
 
 /// Which records of a face a rule makes something of, and where they say what; `None` if it declares none.
@@ -236,9 +219,9 @@ pub struct Face {
     /// What its records are looked up by.
     pub indexes: &'static [FaceIndex],
     /// Which of its records join others to a network.
-    pub networks: &'static [Network],
+    pub network: Option<Network>,
     /// Which of its records call others by less than their ids.
-    pub calls: &'static [Call],
+    pub call: Option<Call>,
     /// What follows from its acts, if it has any.
     pub acts: Option<&'static Rules>,
     /// Which of its records a rule makes something of, if there are any.
@@ -291,10 +274,10 @@ pub struct FaceIndex {
     pub kind: &'static str,
     /// Their status; nothing for any.
     pub status: &'static str,
-    /// The fields that are given in a lookup, each as the keys that lead to it. Records that lack one are not found.
-    pub by: &'static [&'static [&'static str]],
+    /// The paths of the fields that are given in a lookup. Records that lack one are not found.
+    pub by: &'static [&'static str],
     /// The field that orders what is found; records that lack it, or have null there, come last. Of those that are alike, the older comes first.
-    pub then: &'static [&'static str],
+    pub then: &'static str,
 }
 
 /// Records that join two others each: what is joined can be walked from one to the next.
@@ -306,8 +289,8 @@ pub struct Network {
     pub by_source: &'static str,
     /// The index that leads from the other end to them, likewise.
     pub by_target: &'static str,
-    /// Where a record that joins says of which kind it is.
-    pub kind: &'static [&'static str],
+    /// The field with the kind of a record that joins.
+    pub kind: &'static str,
     /// The index of those that are joined, by their kind.
     pub ends: &'static str,
     /// What the ids of those begin with; the rest of an id is how they are called by who joins them.
@@ -321,82 +304,69 @@ mod tests {
     use crate::scope::LEVELS;
 
     #[test]
-    fn a_network_stands_on_indexes_of_its_face() {
-        let networks = || FACES.iter().flat_map(|face| face.networks);
-        assert!(networks().count() > 0);
-        for network in networks() {
-            let [source, target, ends] = [network.by_source, network.by_target, network.ends].map(index_named);
-            let (source, target) = (source.expect("declared"), target.expect("declared"));
-            assert_eq!((source.kind, source.by.len()), (target.kind, 1));
-            assert_eq!((target.by.len(), ends.expect("declared").by.len()), (1, 1));
-            assert!(network.prefix.ends_with(':'));
-            assert!(std::ptr::eq(network_named(network.name).expect("declared"), network));
-        }
-        assert!(network_named("nobody").is_none());
-    }
-
-    #[test]
-    fn a_prefix_names_its_face() {
-        assert_eq!(face_of(b"contradiction:1"), Some("blocks"));
-        assert_eq!(face_of(b"fact:1"), Some("episodes"));
-        assert_eq!(face_of(b"entry:x:y"), Some("pages"));
-        assert_eq!(face_of(b"vector:default"), Some(VECTORS));
-    }
-
-    #[test]
-    fn acts_belong_to_their_face() {
-        assert_eq!(act_id("blocks").as_deref(), Some("act:blocks"));
-        assert_eq!(face_of(b"act:blocks"), Some("blocks"));
-        assert!(rules_of(b"act:blocks").is_some());
-        assert!(is_of_acts(b"act:anything") && !is_of_acts(b"actor:1"));
-        for other in ["act:pages", "act:nobody", "act:", "act", "blocks"] {
-            assert!(rules_of(other.as_bytes()).is_none(), "{other}");
-        }
-        assert_eq!((face_of(b"act:nobody"), act_id("pages")), (None, None));
-    }
-
-    #[test]
-    fn other_ids_are_plain() {
-        assert_eq!(face_of(b"FACT-001"), None);
-        assert_eq!(face_of(b"blocks:1"), None);
-        assert_eq!(face_of(b":"), None);
-        assert_eq!(face_of(b"a-long-name-with-a:colon"), None);
-    }
-
-    #[test]
-    fn a_link_of_blocks_calls_them_by_less_than_their_ids() {
-        let links = |id: &[u8]| call_by(id).map(|call| (call.by, call.of));
-        assert_eq!(links(b"bedge:a:b"), Some(("bedge:", "block:")));
-        assert_eq!(call_of(b"block:a").map(|call| call.by), Some("bedge:"));
-        assert!(call_by(b"block:a").is_none() && call_of(b"bedge:a:b").is_none() && call_of(b"plain").is_none());
-    }
-
-    #[test]
-    fn an_index_has_the_name_of_its_face_in_front() {
+    fn what_a_face_declares_is_its_own() {
         for face in &FACES {
+            assert!(face.prefixes.iter().all(|prefix| prefix.len() <= LONGEST_PREFIX_BYTES));
+            let is_own = |prefix: &str| face_of(format!("{prefix}x").as_bytes()) == Some(face.name);
             for index in face.indexes {
-                let (owner, _) = index.name.split_once('.').unwrap_or_default();
-                assert_eq!(owner, face.name);
+                assert_eq!(index.name.split_once('.').map(|(owner, _)| owner), Some(face.name));
                 assert!(std::ptr::eq(index_named(index.name).expect("it is declared"), index));
             }
-            assert!(face.prefixes.iter().all(|prefix| prefix.len() <= LONGEST_PREFIX_BYTES));
+            for tie in face.ties {
+                assert!(matches!(tie.by, Speaker::Prefix(prefix) if is_own(prefix)), "{tie:?}");
+            }
+            if let Some(network) = &face.network {
+                let [source, target, ends] = [network.by_source, network.by_target, network.ends].map(index_named);
+                let (source, target) = (source.expect("declared"), target.expect("declared"));
+                assert_eq!((source.kind, source.by.len()), (target.kind, 1));
+                assert_eq!((target.by.len(), ends.expect("declared").by.len()), (1, 1));
+                assert!(
+                    is_own(network.prefix) && std::ptr::eq(network_named(network.name).expect("declared"), network)
+                );
+            }
+            if let Some(sorting) = sorting_of(face.name) {
+                assert!(is_own(sorting.prefix) && sorting.owner.iter().all(|level| LEVELS.contains(level)));
+            }
         }
-        assert!(index_named("blocks.by_nothing").is_none());
+        assert!(
+            index_named("blocks.by_nothing").is_none() && network_named("x").is_none() && sorting_of("x").is_none()
+        );
     }
 
     #[test]
-    fn what_is_sorted_is_of_its_face() {
-        let sorted = || {
-            FACES
-                .iter()
-                .filter_map(|face| Some((face.name, sorting_of(face.name)?)))
-        };
-        assert!(sorted().count() > 0);
-        for (name, sorting) in sorted() {
-            assert_eq!(face_of(format!("{}x", sorting.prefix).as_bytes()), Some(name));
-            assert!(sorting.owner.iter().all(|level| LEVELS.contains(level)));
+    fn an_id_tells_its_face_its_acts_and_what_it_calls() {
+        for (id, face, has_rules) in [
+            ("contradiction:1", Some("blocks"), false),
+            ("fact:1", Some("episodes"), false),
+            ("entry:x:y", Some("pages"), false),
+            ("vector:default", Some(VECTORS), false),
+            ("act:blocks", Some("blocks"), true),
+            ("act:pages", Some("pages"), false),
+            ("act:nobody", None, false),
+            ("act:", None, false),
+            ("act", None, false),
+            ("FACT-001", None, false),
+            ("blocks:1", None, false),
+            (":", None, false),
+            ("a-long-name-with-a:colon", None, false),
+        ] {
+            assert_eq!(
+                (face_of(id.as_bytes()), rules_of(id.as_bytes()).is_some()),
+                (face, has_rules),
+                "{id}"
+            );
         }
-        assert!(sorting_of("nobody").is_none());
+        assert_eq!(
+            (act_id("blocks").as_deref(), act_id("pages")),
+            (Some("act:blocks"), None)
+        );
+        assert!(is_of_acts(b"act:anything") && !is_of_acts(b"actor:1"));
+        assert_eq!(
+            call_by(b"bedge:a:b").map(|call| (call.by, call.of)),
+            Some(("bedge:", "block:"))
+        );
+        assert_eq!(call_of(b"block:a").map(|call| call.by), Some("bedge:"));
+        assert!(call_by(b"block:a").is_none() && call_of(b"bedge:a:b").is_none() && call_of(b"plain").is_none());
     }
 
     fn value(text: &str) -> Value {
@@ -412,25 +382,12 @@ mod tests {
             all.collect::<Vec<_>>()
         };
         let edge = r#"{"data":{"from_id":"a","to_id":"b"},"evidence":["c"],"id":"E","kind":"edge"}"#;
-        let both = ["a", "b"].map(|id| (Bond::Belongs, id.to_owned()));
-        let evidence = (Bond::Refers, "c".to_owned());
-        assert_eq!(named("E", edge), [both[0].clone(), both[1].clone(), evidence]);
-        assert_eq!(
-            named("E", r#"{"data":{"from_id":"a","kind":"edge"},"id":"E","kind":"fact"}"#),
-            []
-        );
+        let expected = [(Bond::Belongs, "a"), (Bond::Belongs, "b"), (Bond::Refers, "c")];
+        assert_eq!(named("E", edge), expected.map(|(bond, id)| (bond, id.to_owned())));
+        let other = edge.replace("edge", "fact").replace(r#"["c"]"#, "[]");
+        assert_eq!(named("E", &other), []);
         let link = named("bedge:a:b", r#"{"data":{"from_id":"a","to_id":"b"}}"#);
         assert_eq!(link[0], (Bond::Belongs, "block:a".to_owned()));
-    }
-
-    #[test]
-    fn a_tie_of_a_face_is_of_ids_of_that_face() {
-        for face in &FACES {
-            for tie in face.ties {
-                let prefix = tie.prefix().expect("ids that begin so");
-                assert_eq!(face_of(format!("{prefix}x").as_bytes()), Some(face.name), "{prefix}");
-            }
-        }
     }
 
     #[test]
@@ -438,9 +395,8 @@ mod tests {
         let mut event = value(
             r#"{"data":{"data":{"action":{"payload":{"label":"x"},"target":"z"},"edges":[{"id":"e"}],"gone_nodes":["z","y"],"nodes":[{"id":"z","label":"x"},{"id":"y"}]}}}"#,
         );
-        let ties: Vec<&Tie> = ties_of(&SaidRecord::read(b"event:1", b"{}"))
-            .filter(|tie| tie.bond == Bond::Repeats)
-            .collect();
+        let said = SaidRecord::read(b"event:1", b"{}");
+        let ties: Vec<&Tie> = ties_of(&said).filter(|tie| tie.bond == Bond::Repeats).collect();
         for tie in &ties {
             tie.cut(&mut event, &|id| id == "node:z");
         }
