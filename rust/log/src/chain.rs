@@ -10,7 +10,7 @@ use crate::event::line::{Event, Fault};
 use crate::layout::LOG;
 use crate::trail::Trail;
 
-/// Where a line stands in the log.
+/// The place of a line in the log.
 #[derive(Clone, Copy, Debug)]
 pub struct LinePlace {
     /// Its first byte.
@@ -28,7 +28,7 @@ pub enum BatchFate {
     Count,
     /// The batch is broken: they are not applied.
     Drop,
-    /// The batch was never finished, so no writer was told that it is kept.
+    /// The batch was never finished, so it was never acknowledged.
     Cut,
 }
 
@@ -37,10 +37,8 @@ pub enum BatchFate {
 pub struct Step {
     /// First for the batch that was open before this line.
     pub before: BatchFate,
-    /// Then this line: an event that counts at once.
+    /// Then this line: an event that counts at once, or is held back until its batch is whole.
     pub counts: bool,
-    /// Or an event held back until its batch is whole.
-    pub held: bool,
     /// Then for the batch that this line ended.
     pub after: BatchFate,
 }
@@ -68,7 +66,7 @@ pub struct ChainMark {
 
 #[derive(Clone, Debug)]
 struct Batch {
-    /// The chain as it was before the batch: where it stands if the batch never becomes whole.
+    /// The chain before the batch, if the batch never becomes whole.
     before: ChainMark,
     trail_before: Option<Trail>,
     place: LinePlace,
@@ -87,7 +85,7 @@ pub struct Follower {
     pub mark: ChainMark,
     /// The chain of hashes alone, if anyone follows it.
     pub trail: Option<Trail>,
-    /// Somebody does: it begins with the first event.
+    /// The trail is followed: it begins with the first event.
     pub has_trail: bool,
     /// The last seq that a broken batch at the end of the log claims: what comes next must not seem to belong to it.
     pub claimed: u64,
@@ -95,7 +93,7 @@ pub struct Follower {
     pub damage: Vec<Damage>,
     /// Batches that are damaged but have a line in every place: where they begin, and where their last line does.
     pub scarred: Vec<(u64, u64)>,
-    /// Where everything begins that no sync stands behind, if damage was found there.
+    /// Where unsynced lines begin, if damage was found there.
     pub tail: Option<LinePlace>,
     /// Up to here the log is known to be on disk; beyond it, damage is an unsynced tail.
     pub synced: Option<u64>,
@@ -121,7 +119,6 @@ impl Follower {
         let mut step = Step {
             before: BatchFate::Stay,
             counts: false,
-            held: false,
             after: BatchFate::Stay,
         };
         match read {
@@ -151,7 +148,6 @@ impl Follower {
                     Some(batch) => {
                         batch.damaged |= flaw.is_some() || seq != batch.expected;
                         batch.expected = seq + 1;
-                        step.held = true;
                     }
                     None if event.op == Op::Begin => {
                         self.batch = Some(Batch {
@@ -164,7 +160,6 @@ impl Follower {
                             damaged: false,
                             flawed: flaw.is_some(),
                         });
-                        step.held = true;
                     }
                     None => {
                         step.counts = true;
@@ -216,7 +211,7 @@ impl Follower {
         if event.injected {
             return Some((DamageKind::Injected, "a field that the hash does not cover"));
         }
-        // What it was linked to went with what it said; the line behind it names its hash.
+        // Its link was erased with it; the line behind it names its hash.
         if event.redacted {
             return None;
         }

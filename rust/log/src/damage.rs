@@ -69,7 +69,7 @@ impl DamageKind {
         }
     }
 
-    /// Whether the history as a whole is not what it says, though each of its files may be what it was.
+    /// Whether the history as a whole is wrong, though each of its files may be right.
     pub fn is_of_history(self) -> bool {
         matches!(self, Self::EraseUnbound | Self::TrailBroken | Self::BaseDiffers)
     }
@@ -117,7 +117,7 @@ impl fmt::Display for Damage {
     }
 }
 
-/// Bytes at the end of the log that no committed write stands behind.
+/// Bytes at the end of the log that belong to no committed write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tail {
     /// Where the tail begins: the committed end of the log.

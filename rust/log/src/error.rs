@@ -9,10 +9,10 @@ use thiserror::Error;
 use crate::damage::Damage;
 use crate::disk::NamedFault;
 
-/// What the system says when a process, or all of them, have as many files open as they may: ENFILE, EMFILE.
+/// The process, or the system, has as many files open as it may: ENFILE, EMFILE.
 const NO_MORE_FILES: [i32; 2] = [23, 24];
 
-/// Whether a process has no more of what it needs to read any file: that says nothing of the file.
+/// Whether a process cannot read any file now: that is no fault of the file.
 pub fn is_of_process(fault: &io::Error) -> bool {
     let is_full = |code| NO_MORE_FILES.contains(&code);
     fault.kind() == io::ErrorKind::OutOfMemory || fault.raw_os_error().is_some_and(is_full)
@@ -134,7 +134,7 @@ pub enum Error {
         file: String,
         /// Which line, from 1.
         line: u64,
-        /// The id that stands in it, if one does.
+        /// The id in it, if there is one.
         id: Option<String>,
         /// Why.
         fault: Box<Error>,
@@ -177,7 +177,7 @@ pub enum Error {
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
-    /// An I/O failure at `path`, or at the file that it names, or at what stands in the way to it.
+    /// An I/O failure at `path`, or at the file that the failure names.
     pub fn io(path: &Path, source: io::Error) -> Self {
         let (named, source) = NamedFault::apart(source);
         Self::Io {
@@ -256,29 +256,5 @@ pub trait At<T> {
 impl<T> At<T> for io::Result<T> {
     fn at(self, path: &Path) -> Result<T> {
         self.map_err(|source| Error::io(path, source))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_argument_is_named_with_what_it_must_be() {
-        let told = [
-            Error::must("k", "be at least 0", -1),
-            Error::argument("as_of", "embeddings are those of now"),
-            Error::invalid("confidence", "must be from 0 to 1, got 7"),
-            Error::too_large("record", "its line would be over 16 MiB"),
-        ];
-        let said = [
-            "k must be at least 0, got -1",
-            "as_of: embeddings are those of now",
-            "confidence must be from 0 to 1, got 7",
-            "record: its line would be over 16 MiB",
-        ];
-        for (error, words) in told.iter().zip(said) {
-            assert_eq!(error.to_string(), words);
-        }
     }
 }

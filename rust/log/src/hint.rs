@@ -14,19 +14,19 @@ use crate::event::line::{Event, Trust};
 use crate::json::{self, Value};
 use crate::layout::Layout;
 
-/// What the hint about the last sync says of this log.
+/// How the hint about the last sync fits a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hint {
-    /// Nothing, or nothing that can be believed.
+    /// There is none, or it is of another log.
     None,
     /// The log is on disk up to here.
     Synced(u64),
-    /// It speaks of this log, but the log ends before that place or has another line there.
+    /// It is of this log, but the log ends before that offset or has another line there.
     Contradicted(Synced),
 }
 
 impl Hint {
-    /// Up to here the log was whole once: a write that seems unfinished before that place is no tail.
+    /// Up to here the log was whole once: an unfinished write before that offset is no tail.
     pub fn promised(&self) -> Option<u64> {
         match self {
             Self::None => None,
@@ -36,12 +36,12 @@ impl Hint {
     }
 }
 
-/// Reads the hint of any log. Call it before taking the log's length: a writer in between makes the log longer.
+/// Reads the hint. Call it before taking the log's length: a writer in between makes the log longer.
 pub fn read_hint(disk: &dyn Disk, layout: &Layout) -> io::Result<Option<Synced>> {
     Ok(hint_bytes(disk, layout)?.and_then(|bytes| Synced::read(&bytes)))
 }
 
-/// Whether the file is there and is not a whole hint. A missing file is no damage, nor is an empty one beside an empty log.
+/// Whether the file is no whole hint. A missing file is no damage, nor is an empty one beside an empty log.
 pub fn is_hint_damaged(disk: &dyn Disk, layout: &Layout) -> io::Result<bool> {
     // A writer may be creating or overwriting it: only what stays unreadable is damaged.
     for look in 0..4 {
@@ -69,7 +69,7 @@ pub fn hint_bytes(disk: &dyn Disk, layout: &Layout) -> io::Result<Option<Vec<u8>
     Ok(Some(bytes))
 }
 
-/// The hint of one who reads and writes it again and again: the file stays open, so that this takes few calls to the system.
+/// A hint that is read and written often: the file stays open, which saves system calls.
 #[derive(Default)]
 pub struct KeptHint(Option<KeptFile>);
 
@@ -80,27 +80,26 @@ struct KeptFile {
 }
 
 impl KeptHint {
-    /// What [`read_hint`] says, of a hint at this place.
+    /// As [`read_hint`], for a hint at this path.
     pub fn read(&mut self, disk: &dyn Disk, path: &Path) -> io::Result<Option<Synced>> {
         let there = match disk.status(path) {
             Ok(there) => there,
             Err(fault) if fault.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(fault) => return Err(fault).naming(path),
         };
-        if self.0.as_ref().is_none_or(|kept| kept.identity != there.identity) {
-            self.keep(disk.open(path, Access::Read).naming(path)?, false)
-                .naming(path)?;
-        }
-        // One of another length is not whole.
-        let Some(kept) = self.0.as_ref().filter(|_| there.length == SYNCED_BYTES as u64) else {
-            return Ok(None);
-        };
         let mut bytes = Vec::new();
-        read_upto(&*kept.file, &mut bytes, 0, SYNCED_BYTES).naming(path)?;
+        // One of another length is not whole.
+        if there.length == SYNCED_BYTES as u64 {
+            let kept = match self.0.take().filter(|kept| kept.identity == there.identity) {
+                Some(kept) => kept,
+                None => KeptFile::of(disk.open(path, Access::Read).naming(path)?, false).naming(path)?,
+            };
+            read_upto(&*self.0.insert(kept).file, &mut bytes, 0, SYNCED_BYTES).naming(path)?;
+        }
         Ok(Synced::read(&bytes))
     }
 
-    /// Does what [`write_hint`] does.
+    /// As [`write_hint`].
     pub fn write(&mut self, disk: &dyn Disk, layout: &Layout, synced: &Synced) -> Result<()> {
         let path = layout.synced();
         let there = disk
@@ -113,17 +112,18 @@ impl KeptHint {
         {
             return kept.file.write_at(&synced.spell(), 0).at(&path);
         }
-        self.keep(write_hint(disk, layout, synced)?, true).at(&path)
-    }
-
-    fn keep(&mut self, file: Arc<dyn DiskFile>, is_writable: bool) -> io::Result<()> {
-        let identity = file.identity()?;
-        self.0 = Some(KeptFile {
-            file,
-            identity,
-            is_writable,
-        });
+        self.0 = Some(KeptFile::of(write_hint(disk, layout, synced)?, true).at(&path)?);
         Ok(())
+    }
+}
+
+impl KeptFile {
+    fn of(file: Arc<dyn DiskFile>, is_writable: bool) -> io::Result<Self> {
+        Ok(Self {
+            identity: file.identity()?,
+            file,
+            is_writable,
+        })
     }
 }
 
@@ -131,15 +131,10 @@ impl KeptHint {
 pub fn write_hint(disk: &dyn Disk, layout: &Layout, synced: &Synced) -> Result<Arc<dyn DiskFile>> {
     let path = layout.synced();
     let file = match disk.open(&path, Access::Write) {
-        Ok(file) => file,
-        Err(fault) if fault.kind() == io::ErrorKind::NotFound => disk.create(&path).at(&path)?,
-        Err(fault) => return Err(Error::io(&path, fault)),
-    };
-    let file = if file.is_shared().at(&path)? {
         // Another name leads to it: what is written here must not be written there.
-        disk.create(&path).at(&path)?
-    } else {
-        file
+        Ok(file) if file.is_shared().at(&path)? => disk.create(&path).at(&path)?,
+        Err(fault) if fault.kind() == io::ErrorKind::NotFound => disk.create(&path).at(&path)?,
+        opened => opened.at(&path)?,
     };
     if file.length().at(&path)? > SYNCED_BYTES as u64 {
         if holds_another(&*file).at(&path)? {
@@ -151,13 +146,11 @@ pub fn write_hint(disk: &dyn Disk, layout: &Layout, synced: &Synced) -> Result<A
     Ok(file)
 }
 
-/// Whether another file of the store stands where the hint should be: whoever swapped the two has lost nothing yet.
+/// Whether the file holds what another file of the store should hold. The two were swapped, and nothing is lost yet.
 pub fn hides_another(disk: &dyn Disk, layout: &Layout) -> io::Result<bool> {
     let path = layout.synced();
-    match open_if_there(disk, &path).naming(&path)? {
-        Some(file) => holds_another(&*file).naming(&path),
-        None => Ok(false),
-    }
+    let file = open_if_there(disk, &path).naming(&path)?;
+    file.map_or(Ok(false), |file| holds_another(&*file)).naming(&path)
 }
 
 fn holds_another(file: &dyn DiskFile) -> io::Result<bool> {
@@ -166,7 +159,7 @@ fn holds_another(file: &dyn DiskFile) -> io::Result<bool> {
     Ok(is_swapped(&beginning))
 }
 
-/// Holds the hint against the log.
+/// Compares the hint with the log.
 pub fn hint_for(synced: Option<Synced>, log: &dyn DiskFile, length: u64) -> io::Result<Hint> {
     let Some(synced) = synced else {
         return Ok(Hint::None);
@@ -178,10 +171,9 @@ pub fn hint_for(synced: Option<Synced>, log: &dyn DiskFile, length: u64) -> io::
         Some(_) => {}
     }
     let fits = synced.offset <= length && line_before(log, synced.offset)?.is_some_and(|line| synced.fits_head(&line));
-    Ok(if fits {
-        Hint::Synced(synced.offset)
-    } else {
-        Hint::Contradicted(synced)
+    Ok(match fits {
+        true => Hint::Synced(synced.offset),
+        false => Hint::Contradicted(synced),
     })
 }
 
@@ -195,31 +187,21 @@ pub fn origin_hash(log: &dyn DiskFile, length: u64) -> Option<[u8; 32]> {
 /// The first whole line that is not blank, without its newline; `None` if there is none.
 pub fn first_line(log: &dyn DiskFile, length: u64) -> io::Result<Option<Vec<u8>>> {
     let mut offset = 0;
-    let mut line = Vec::new();
-    let mut window = Vec::new();
-    while offset < length && line.len() <= json::MAX_LINE_BYTES {
-        window.clear();
-        let got = read_upto(log, &mut window, offset, 4096)?;
-        if got == 0 {
-            break;
+    while offset < length {
+        let (line, is_whole) = read_line(log, offset, length)?;
+        if !is_whole {
+            // What is longer than any line does not fit.
+            return Ok((line.len() > json::MAX_LINE_BYTES).then_some(line));
         }
-        offset += got as u64;
-        for part in window.split_inclusive(|b| *b == b'\n') {
-            line.extend_from_slice(part);
-            if line.ends_with(b"\n") {
-                line.pop();
-                if !line.iter().all(|b| matches!(b, b' ' | b'\t' | b'\r')) {
-                    return Ok(Some(line));
-                }
-                line.clear();
-            }
+        if !line.iter().all(|b| matches!(b, b' ' | b'\t' | b'\r')) {
+            return Ok(Some(line));
         }
+        offset += line.len() as u64 + 1;
     }
-    // What is longer than any line is one that does not fit.
-    Ok((line.len() > json::MAX_LINE_BYTES).then_some(line))
+    Ok(None)
 }
 
-/// The line whose newline stands just before `end`.
+/// The line whose newline is just before `end`.
 pub fn line_before(log: &dyn DiskFile, end: u64) -> io::Result<Option<Vec<u8>>> {
     let mut reach = 4096;
     loop {
@@ -242,21 +224,26 @@ pub fn line_before(log: &dyn DiskFile, end: u64) -> io::Result<Option<Vec<u8>>> 
     }
 }
 
-/// The line that begins at a place, without its newline.
+/// The line that begins at an offset, without its newline.
 pub fn line_from(file: &dyn DiskFile, offset: u64, length: u64) -> io::Result<Vec<u8>> {
+    read_line(file, offset, length).map(|(line, _)| line)
+}
+
+/// A line, and whether it ends with a newline. Of one that is longer than any line no more is read.
+fn read_line(file: &dyn DiskFile, offset: u64, length: u64) -> io::Result<(Vec<u8>, bool)> {
     let mut line = Vec::new();
-    loop {
+    while line.len() <= json::MAX_LINE_BYTES {
         let known = line.len();
-        let room = (length - offset - known as u64).min(4096) as usize;
-        let got = read_upto(file, &mut line, offset + known as u64, room)?;
+        let room = length.saturating_sub(offset + known as u64).min(4096) as usize;
+        if read_upto(file, &mut line, offset + known as u64, room)? == 0 {
+            break;
+        }
         if let Some(newline) = memchr::memchr(b'\n', &line[known..]) {
             line.truncate(known + newline);
-            return Ok(line);
-        }
-        if got == 0 {
-            return Ok(line);
+            return Ok((line, true));
         }
     }
+    Ok((line, false))
 }
 
 /// How long a writer may take to fill the file that it created.
@@ -265,7 +252,7 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(1);
 pub const SYNCED_BYTES: usize = 120;
 const MAGIC: &[u8; 8] = b"CMSYNC\x00\x01";
 
-/// What the file says.
+/// The contents of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Synced {
     /// Up to here the log was on disk.
@@ -298,20 +285,13 @@ impl Synced {
         if &bytes[..8] != MAGIC || sha256(&bytes[..88]).raw() != bytes[88..] {
             return None;
         }
-        let number = |at: usize| {
-            bytes[at..at + 8]
-                .iter()
-                .rev()
-                .fold(0, |sum, b| sum << 8 | u64::from(*b))
-        };
+        let number = |at: usize| Some(u64::from_le_bytes(bytes[at..at + 8].try_into().ok()?));
         let digest = |at: usize| Some(Hex::spell(bytes[at..at + 32].try_into().ok()?));
-        Some(number(8)).filter(|&offset| offset > 0).and_then(|offset| {
-            Some(Self {
-                offset,
-                seq: number(16),
-                first: digest(24)?,
-                head: digest(56)?,
-            })
+        Some(Self {
+            offset: number(8).filter(|&offset| offset > 0)?,
+            seq: number(16)?,
+            first: digest(24)?,
+            head: digest(56)?,
         })
     }
 
@@ -331,34 +311,7 @@ pub fn begins_as_hint(bytes: &[u8]) -> bool {
     bytes.starts_with(MAGIC)
 }
 
-/// Whether a line says that this is its hash.
+/// Whether a line names this hash as its own.
 pub fn names_hash(line: &[u8], hash: &Hex) -> bool {
-    let value = json::parse(line).ok();
-    let said = value
-        .as_ref()
-        .and_then(|event| event.get("hash"))
-        .and_then(Value::as_str);
-    said == Some(hash.text())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_was_written_is_read_and_a_flipped_bit_is_not() {
-        let synced = Synced {
-            offset: 4711,
-            seq: 12,
-            first: sha256(b"first"),
-            head: sha256(b"head"),
-        };
-        let bytes = synced.spell();
-        assert_eq!(Synced::read(&bytes), Some(synced));
-        for at in 0..bytes.len() {
-            let mut flipped = bytes;
-            flipped[at] ^= 1;
-            assert_eq!(Synced::read(&flipped), None, "byte {at}");
-        }
-    }
+    json::parse(line).is_ok_and(|event| event.get("hash").and_then(Value::as_str) == Some(hash.text()))
 }

@@ -16,7 +16,7 @@ pub type Work = Box<dyn FnOnce() + Send>;
 /// Waits until a thread has ended.
 pub type Join = Box<dyn FnOnce() + Send>;
 
-/// Where bytes come from that nobody can guess.
+/// A source of unguessable bytes.
 #[derive(Clone)]
 pub struct Randomness(Arc<FillRandom>);
 
@@ -41,17 +41,17 @@ impl fmt::Debug for Randomness {
     }
 }
 
-/// Whoever has a clock and threads to lend.
+/// Lends a clock and threads.
 pub trait Host: Send + Sync {
     /// Now, in microseconds since 1970: what events are stamped with.
     fn now(&self) -> i64;
 
-    /// How long it is since some fixed moment, by a clock that nobody sets: what promises are kept by.
+    /// The time since some fixed moment, by a clock that is never set.
     fn steady(&self) -> Duration;
 
     /// Runs work on a thread. A test may run it at once, or later.
     ///
     /// # Errors
-    /// What the system says if there is no thread; then nothing was done.
+    /// The fault of the system if there is no thread; then nothing was done.
     fn spawn(&self, name: &str, work: Work) -> io::Result<Join>;
 }

@@ -18,7 +18,7 @@ pub const ERASING: &str = "erasing";
 pub const COPIES: &str = "copies";
 
 const LOCK: &str = "lock";
-/// And of the lock of those who look after the store.
+/// The maintenance lock.
 const CARE_LOCK: &str = "care.lock";
 
 /// The name of the hint about the last sync inside the folder.
@@ -125,7 +125,7 @@ impl Layout {
         self.folder.join("snapshot.json.tmp")
     }
 
-    /// The same, written beside others who may write one too: each as of another event.
+    /// The same beside other writers of a snapshot: each as of another event.
     pub fn snapshot_draft_at(&self, seq: u64) -> PathBuf {
         self.folder.join(format!("{SNAPSHOT}.{seq}{DRAFT_SUFFIX}"))
     }
@@ -140,7 +140,7 @@ impl Layout {
         &self.lock
     }
 
-    /// The lock of those who compact, back up, restore or repair.
+    /// The maintenance lock: for compaction, backup, restore, repair and erasure.
     pub fn care_lock(&self) -> PathBuf {
         self.folder.join(CARE_LOCK)
     }
@@ -264,7 +264,7 @@ pub fn archive_name(first_seq: u64, last_seq: u64, sha256: &str) -> String {
 
 /// A base while it is being written.
 pub const NEW_BASE: &str = "new.json.tmp";
-/// A snapshot while it is being written by whoever looks after the store.
+/// A snapshot while maintenance writes it.
 pub const NEW_SNAPSHOT: &str = "snapshot.json.tmp";
 /// An archive while it is being packed.
 pub const NEW_ARCHIVE: &str = "new.wal.zst.tmp";
@@ -330,7 +330,7 @@ fn is_digest(text: &str, digits: usize) -> bool {
     text.len() == digits && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-/// Whether this is the name of a moment, such as `20261115T190743`, alone or with what stands behind a dash.
+/// Whether this is the name of a moment, such as `20261115T190743`, alone or followed by a dash.
 fn is_stamped(name: &str) -> bool {
     let (stamp, rest) = name.split_at_checked(STAMP_BYTES).unwrap_or((name, ""));
     let is_stamp = stamp.len() == STAMP_BYTES
@@ -477,7 +477,7 @@ pub fn is_aside_folder(name: &str) -> bool {
     })
 }
 
-/// What stands behind the moment in a name, and perhaps before a number that made the name free.
+/// The rest of a name behind its moment.
 fn stamped(name: &str) -> Option<&str> {
     name.split_at_checked(STAMP_BYTES)
         .filter(|_| is_stamped(name))
@@ -507,7 +507,7 @@ pub fn is_in_backup(name: &str) -> bool {
     name == LOG || name == SNAPSHOT || name == SYNCED || is_draft(name)
 }
 
-/// Whether one lies directly in a copy that is not finished, or is worked on where nobody takes it for a store.
+/// Whether one lies directly in a copy that is not finished.
 pub fn is_in_draft(name: &str) -> bool {
     is_in_backup(name) || matches!(name, LOCK | CARE_LOCK | ERASING)
 }
@@ -548,131 +548,108 @@ pub fn segment_range(name: &str) -> Option<(u32, u32)> {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use super::*;
+
+    /// A shape, names that have it and names that are almost like them. `B` stands for the digest of a base, `A` for an archive.
+    const SHAPES: [(Shape, &str, &str); 17] = [
+        (
+            is_base_file,
+            "B.json B.json.zst",
+            "notes.json .json x.json.zst B.json.zst.zst B.zst B.json.tmp",
+        ),
+        (is_unpacked_base, "B.json", "B.json.zst"),
+        (
+            is_base_draft,
+            "B.json.tmp B.json.zst.tmp new.json.tmp",
+            "x.json.tmp B.json B.zst",
+        ),
+        (
+            is_archive_file,
+            "A A.zst A.zst.erased",
+            "A.erased 1-2.wal 1-2-0123456789abcdef-3.wal a-2-0123456789abcdef.wal x.wal.zst mail.history",
+        ),
+        (is_archive_draft, "A.zst.tmp", "A.zst mail.tmp"),
+        (
+            is_history_index,
+            "A.history A.zst.erased.history A.history.tmp A.history.12-3.tmp",
+            "A A.history.1-2 A.history.1-2.tmp.tmp A.history.1.tmp A.history.1-.tmp A.history.1-2-3.tmp A.history.x-2.tmp",
+        ),
+        (
+            is_draft,
+            "events.wal.tmp snapshot.json.tmp snapshot.json.17.tmp",
+            "x.tmp snapshot.json.x.tmp events.wal snapshot.json..tmp .tmp",
+        ),
+        (
+            is_backup_folder,
+            "20261115T190743 20261115T190743-2",
+            "x.tmp 20261115 20261115T190743-mine 20261115T190743.tmp2 2026111éT190743",
+        ),
+        (
+            is_backup_draft,
+            "20261115T190743-2.tmp",
+            "20261115T190743-2 20261115T190743-mine.tmp x.tmp",
+        ),
+        (
+            is_aside_folder,
+            "20261115T190743-damaged 20261115T190743-before-restore-2",
+            "20261115T190743-damaged-log 20261115T190743 x-damaged 20261115T190743-unnamed",
+        ),
+        (
+            |name| offset_of_tail(name) == Some(120),
+            "20261115T190743-tail-at-120 20261115T190743-tail-at-120-2",
+            "20261115T190743-tail-at- 20261115T190743-tail-at-x tail-at-7 20261115T190743-tail-at-7.tmp",
+        ),
+        (
+            is_kept_hint,
+            "20261115T190743-synced 20261115T190743-synced-2",
+            "20261115T190743-synced.tmp synced",
+        ),
+        (
+            is_quarantine_draft,
+            "20261115T190743-tail-at-120.tmp",
+            "tail.tmp 20261115T190743-tail-at-120",
+        ),
+        (
+            |name| codes_of(name) == Some(("a.b", 3)),
+            "a.b.3.0-16384.codes",
+            "a.b.codes mine.codes a.3.0.codes a.x.0-1.codes .3.0-1.codes a.3.0-1.codes.tmp",
+        ),
+        (
+            is_codes_draft,
+            "a.b.3.0-16384.codes.12-3.tmp",
+            "a.b.3.0-16384.codes a.3.0-1.codes.tmp",
+        ),
+        (is_old_codes, "a.b.3.i8", "mine.i8"),
+        (
+            |name| segment_range(name) == Some((0, 17)),
+            "0-17-0123456789abcdef.rows 0-17-0123456789abcdef.keys",
+            "0-17-0123456789abcdef 0-17-0123456789abcdef.notes 0-17-0123456789abcdef.rows.keys",
+        ),
+    ];
 
     #[test]
     fn names_of_ours_are_known_and_those_almost_like_them_are_not() {
         let digest = "0123456789abcdef".repeat(4);
-        let base = format!("{digest}.json");
-        assert!(is_base_file(&base));
-        assert!(is_base_draft(&format!("{base}.tmp")) && is_base_draft(NEW_BASE));
-        let packed = format!("{base}.zst");
-        assert!(is_base_file(&packed) && is_base_draft(&format!("{packed}.tmp")));
-        assert!(is_unpacked_base(&base) && !is_unpacked_base(&packed));
-        assert_eq!(digest_in_base_name(&packed), Some(&digest[..]));
-        for other in [
-            "notes.json",
-            "x.json.tmp",
-            &base[1..],
-            &base.to_uppercase(),
-            ".json",
-            "x.json.zst",
-            &format!("{packed}.zst"),
-            &format!("{digest}.zst"),
-        ] {
-            assert!(!is_base_file(other) && !is_base_draft(other), "{other}");
+        let full = |name: &str| name.replace('B', &digest).replace('A', "1-20-0123456789abcdef.wal");
+        for (is_ours, ours, others) in SHAPES {
+            ours.split(' ').for_each(|name| assert!(is_ours(&full(name)), "{name}"));
+            others
+                .split(' ')
+                .for_each(|name| assert!(!is_ours(&full(name)), "{name}"));
         }
-        let name = archive_name(1, 20, &digest);
-        let archive = name.rsplit('/').next().unwrap_or_default();
-        assert!(is_archive_file(archive) && is_archive_file("1-20-0123456789abcdef.wal"));
-        assert!(
-            is_archive_file(&format!("{archive}.erased")) && is_history_index(&format!("{archive}.erased.history"))
-        );
-        assert!(!is_archive_file("1-20-0123456789abcdef.wal.erased"));
-        assert_eq!(short_digest_in_archive_name(archive), Some("0123456789abcdef"));
-        assert!(is_archive_draft(&format!("{archive}.tmp")));
-        assert!(is_history_index(&format!("{archive}.history")));
-        assert!(is_history_index(&format!("{archive}.history.tmp")));
-        let own = own_draft(Path::new(&format!("{archive}.history")));
-        assert!(own.to_str().is_some_and(is_history_index), "{}", own.display());
-        assert_ne!(own, own_draft(Path::new(&format!("{archive}.history"))));
-        for other in ["1-2", "1-2.tmp.tmp", "1.tmp", "1-.tmp", "1-2-3.tmp", "x-2.tmp"] {
-            assert!(!is_history_index(&format!("{archive}.history.{other}")), "{other}");
-        }
-        for other in [
-            "1-2.wal",
-            "1-2-0123456789abcdef-3.wal",
-            "a-2-0123456789abcdef.wal",
-            "x.wal.zst",
-            "mail.history",
-        ] {
-            assert!(!is_archive_file(other) && !is_history_index(other), "{other}");
-        }
-        assert!(is_draft("events.wal.tmp") && is_draft("snapshot.json.tmp") && is_draft("snapshot.json.17.tmp"));
-        for other in [
-            "x.tmp",
-            "snapshot.json.x.tmp",
-            "events.wal",
-            "snapshot.json..tmp",
-            ".tmp",
-        ] {
-            assert!(!is_draft(other), "{other}");
-        }
-        assert!(is_backup_folder("20261115T190743") && is_backup_folder("20261115T190743-2"));
-        assert!(is_backup_draft("20261115T190743-2.tmp"));
-        for other in [
-            "x.tmp",
-            "20261115",
-            "20261115T190743-mine",
-            "20261115T190743.tmp2",
-            "2026111éT190743",
-        ] {
-            assert!(!is_backup_folder(other) && !is_backup_draft(other), "{other}");
-        }
-        assert!(is_aside_folder("20261115T190743-damaged") && is_aside_folder("20261115T190743-before-restore-2"));
-        for other in [
-            "20261115T190743-damaged-log",
-            "20261115T190743",
-            "x-damaged",
-            "20261115T190743-unnamed",
-        ] {
-            assert!(!is_aside_folder(other), "{other}");
-        }
-        assert_eq!(offset_of_tail("20261115T190743-tail-at-120"), Some(120));
-        assert_eq!(offset_of_tail("20261115T190743-tail-at-120-2"), Some(120));
-        for other in [
-            "20261115T190743-tail-at-",
-            "20261115T190743-tail-at-x",
-            "tail-at-7",
-            "20261115T190743-tail-at-7.tmp",
-        ] {
-            assert_eq!(offset_of_tail(other), None, "{other}");
-        }
-        assert!(is_kept_hint("20261115T190743-synced") && is_kept_hint("20261115T190743-synced-2"));
-        assert!(!is_kept_hint("20261115T190743-synced.tmp") && !is_kept_hint("synced"));
-        assert!(is_quarantine_draft("20261115T190743-tail-at-120.tmp"));
-        assert!(!is_quarantine_draft("tail.tmp") && !is_quarantine_draft("20261115T190743-tail-at-120"));
-        let codes = Layout::of_project(Path::new("x")).codes("a.b", 3, 0..16384);
-        let name = codes.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        assert_eq!((name, codes_of(name)), ("a.b.3.0-16384.codes", Some(("a.b", 3))));
-        let draft = own_draft(Path::new(name));
-        assert!(draft.to_str().is_some_and(is_codes_draft) && !is_codes_draft(name));
-        assert!(is_old_codes("a.b.3.i8") && !is_old_codes("mine.i8"));
-        for other in [
-            "a.b.codes",
-            "mine.codes",
-            "a.3.0.codes",
-            "a.x.0-1.codes",
-            ".3.0-1.codes",
-            "a.3.0-1.codes.tmp",
-        ] {
-            assert!(codes_of(other).is_none() && !is_codes_draft(other), "{other}");
-        }
+        assert!(!is_base_file(&full("B.json")[1..]) && !is_base_file(&full("B.json").to_uppercase()));
+        assert_eq!(digest_in_base_name(&full("B.json.zst")), Some(&digest[..]));
+        assert_eq!(archive_name(1, 20, &digest), full("archive/A.zst"));
+        assert_eq!(short_digest_in_archive_name(&full("A.zst")), Some("0123456789abcdef"));
         assert_eq!(text_index_seq("17-0123456789abcdef.text"), Some(17));
         assert_eq!(text_index_seq("17-notes.text"), None);
-        for family in SEGMENT_FAMILIES {
-            assert_eq!(segment_range(&format!("0-17-0123456789abcdef.{family}")), Some((0, 17)));
-        }
-        for other in [
-            "0-17-0123456789abcdef",
-            "0-17-0123456789abcdef.notes",
-            "0-17-0123456789abcdef.rows.keys",
-        ] {
-            assert_eq!(segment_range(other), None, "{other}");
-        }
         assert!(is_segment_draft("0-17-0123456789abcdef.tmp") && !is_segment_draft("0-17-0123456789abcdef.keys.tmp"));
         assert!(is_text_draft("17-0123456789abcdef.tmp") && !is_text_draft("17-notes.tmp"));
+        let codes = Layout::of_project(Path::new("x")).codes("a.b", 3, 0..16384);
+        assert!(codes.ends_with("a.b.3.0-16384.codes"));
+        let drafts = [own_draft(&codes), own_draft(&codes)];
+        assert_ne!(drafts[0], drafts[1]);
+        let name = drafts[0].file_name().map(|name| name.to_string_lossy());
+        assert!(name.is_some_and(|name| is_codes_draft(&name)));
     }
 }

@@ -42,7 +42,7 @@ impl From<Refused> for Error {
     }
 }
 
-/// Whether so much memory could be had now. For work whose every step asks for some, where nobody could hear a refusal.
+/// Whether so much memory could be had now, for work with allocations that cannot report a refusal.
 pub fn could_have(bytes: usize) -> Result<(), Refused> {
     check()?;
     MmapMut::map_anon(bytes.max(1)).map(drop).map_err(|_| Refused)

@@ -20,7 +20,7 @@ pub const ADOPT_ID: &[u8] = b"__adopt__";
 /// Reading on one thread, believing nothing.
 pub const ALONE: Reading = Reading::new(1);
 
-/// What a sentinel of ours says of the history before it.
+/// A sentinel of ours: the history before the log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sentinel {
     /// The digest of the base; `None` if the sentinel has something else in its place, or if an erasure dropped the base.
@@ -31,7 +31,7 @@ pub struct Sentinel {
     pub previous_head: String,
     /// The archive's name, if history was kept, and its digest.
     pub archive: Option<(String, String)>,
-    /// What it says since there are erasures.
+    /// Fields of version 2.
     pub told: Box<SentinelTold>,
     /// It was written by a repair or by an erasure: what is known of the log before it does not count behind it.
     pub repaired: bool,
@@ -39,29 +39,29 @@ pub struct Sentinel {
     pub repairs: Vec<Repair>,
 }
 
-/// What a sentinel says of its files, whatever was put in their place since, and of what was erased.
+/// The files of a sentinel as it names them, whatever took their place since, and what was erased.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SentinelTold {
     /// The digest of the base, if it is one.
     pub base: Option<Hex>,
     /// That of the archive.
     pub archive: String,
-    /// The first and the last seq of the retired segment, if both are told.
+    /// The first and the last seq of the retired segment, if both are known.
     pub span: Option<(u64, u64)>,
-    /// How many lines are redacted of the archive that stands in that place now.
+    /// How many lines are redacted of the archive that is in that place now.
     pub bound: u64,
-    /// What it says of an erasure, if it was written by one.
+    /// The erasure that wrote it.
     pub erasure: Option<ErasureTold>,
-    /// What it says of the trail.
+    /// The trail of the log before it.
     pub trail: TrailTold,
     /// It was written by a repair: the base is its word, and not what the history adds up to.
     pub mended: bool,
 }
 
-/// What a sentinel says of a repair, its own or an earlier one.
+/// A repair in a sentinel, its own or an earlier one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Repair {
-    /// The seq of the sentinel that told of it first.
+    /// The seq of its own sentinel.
     pub seq: u64,
     /// When it was.
     pub ts: String,
@@ -72,7 +72,7 @@ pub struct Repair {
 }
 
 impl Repair {
-    /// As a sentinel says it.
+    /// As in a sentinel.
     pub fn value(&self) -> Value {
         Value::object([
             ("findings", Value::from(self.findings)),
@@ -92,7 +92,7 @@ impl Repair {
         })
     }
 
-    /// As a report says it.
+    /// As in a report.
     pub fn tell(&self) -> String {
         format!(
             "repaired at event {}, {}: {} findings, {} of them open",
@@ -126,7 +126,7 @@ pub struct Beginning {
     pub origin: Origin,
     /// The moment of its first event, in microseconds.
     pub ts: i64,
-    /// Where its first event stands: not at 0 if something else stands before it.
+    /// The offset of its first event: not 0 if something else is before it.
     pub offset: u64,
     /// The seq of that event; `None` if there is no event.
     pub seq: Option<u64>,
@@ -148,13 +148,14 @@ pub fn beginning_of(log: &dyn DiskFile, length: u64) -> io::Result<Beginning> {
     let Some((op, record, ts, offset, seq)) = first.found else {
         return Ok(nothing);
     };
-    let prev_hash = prev_hash_at(log, offset, length)?;
+    let line = line_from(log, offset, length)?;
+    let event = Event::read(&line, Trust::Hashes).ok();
     Ok(Beginning {
         origin: origin_by(op, &record),
         ts,
         offset,
         seq: Some(seq),
-        prev_hash,
+        prev_hash: event.and_then(|event| Hex::read(event.prev_hash(&line))),
     })
 }
 
@@ -171,12 +172,6 @@ pub fn origin_in(line: &[u8]) -> Option<Origin> {
     Some(origin_by(event.op, event.record(line)))
 }
 
-fn prev_hash_at(log: &dyn DiskFile, offset: u64, length: u64) -> io::Result<Option<Hex>> {
-    let line = line_from(log, offset, length)?;
-    let event = Event::read(&line, Trust::Hashes).ok();
-    Ok(event.and_then(|event| Hex::read(event.prev_hash(&line))))
-}
-
 /// Finds out what a log starts from.
 pub fn origin_of(log: &dyn DiskFile, length: u64) -> io::Result<Origin> {
     beginning_of(log, length).map(|beginning| beginning.origin)
@@ -188,7 +183,7 @@ fn sentinel(record: &[u8]) -> Option<Sentinel> {
     let last_seq = data.get("last_seq").and_then(Value::as_u64).unwrap_or(0);
     let told = data.get("repairs").and_then(Value::as_array);
     let mut repairs: Vec<Repair> = told.unwrap_or_default().iter().filter_map(Repair::of).collect();
-    // Earlier versions told of a repair in its own log only.
+    // Earlier versions noted a repair in its own log only.
     let erasure = ErasureTold::read(data);
     let findings = data.get("repaired");
     let mended = findings.is_some_and(|findings| !findings.as_array().is_some_and(<[Value]>::is_empty));
@@ -278,7 +273,7 @@ pub struct Adoption {
     pub seq: u64,
 }
 
-/// What a log that another tool compacted says of its base.
+/// What a log that another tool compacted contains about its base.
 #[derive(Debug, Default)]
 pub struct ForeignTraces {
     /// The adoption, if it took place.
@@ -303,7 +298,7 @@ pub fn foreign_traces(log: &dyn DiskFile, length: u64, seq: u64, hint: Hint) -> 
     };
     let mut walk = Walk::new(synced).promised(hint.promised());
     walk.go(log, length, ALONE, &mut traces)?;
-    // What stands behind the committed end says nothing.
+    // Lines behind the committed end do not count.
     traces.seen.retain(|(offset, _)| *offset < walk.end);
     traces.hashes = traces.seen.drain(..).map(|(_, hash)| hash).collect();
     Ok(traces)
@@ -352,7 +347,7 @@ fn adoption(known: Known<'_>) -> Option<Adoption> {
     })
 }
 
-/// What a sentinel says of the trail of the log before it.
+/// The trail of the log before a sentinel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TrailTold {
     /// Nothing: it is of version 1, or of a repair.

@@ -19,10 +19,10 @@ use crate::origin::{ALONE, Origin, Sentinel, WayBack, origin_of};
 use crate::trail::{Trail, TrailEnd};
 use crate::verify::{Sink, Walk};
 
-/// How long to wait for another who changes the same note: that takes some microseconds.
+/// How long to wait for another process that changes the same note: a change takes some microseconds.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// How the log stands to the head that was seen last.
+/// Whether the log still holds the head that was seen last.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HeadStanding {
     /// No head was remembered.
@@ -52,7 +52,7 @@ impl From<Synced> for SeenHead {
     }
 }
 
-/// What a note says.
+/// The contents of a note.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
     /// The head that was seen last.
@@ -149,10 +149,10 @@ pub fn write(disk: &dyn Disk, note: &Path, folder: &Path, says: &Note) -> io::Re
     disk.rename(&draft, note)
 }
 
-/// Runs something while no other process changes the note; readers who may not lock the store do this too.
+/// Runs something while no other process changes the note; also for readers, which may not lock the store.
 ///
 /// # Errors
-/// What the disk or `act` says; `TimedOut`.
+/// Those of the disk and of `act`; `TimedOut`.
 pub fn alone<T>(disk: &dyn Disk, note: &Path, act: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     if let Some(parent) = note.parent() {
         disk.create_dir(parent)?;
@@ -187,7 +187,7 @@ pub fn head_of(log: &dyn DiskFile, length: u64) -> io::Result<Option<Synced>> {
     }))
 }
 
-/// Holds the files against a remembered head. Others may replace log and note meanwhile: who is told of a loss looks again.
+/// Compares the files with a remembered head. Log and note may be replaced meanwhile: after a loss the caller looks again.
 pub fn standing(disk: &dyn Disk, layout: &Layout, note: Option<&Note>) -> io::Result<HeadStanding> {
     let Some(note) = note else {
         return Ok(HeadStanding::Unseen);
@@ -201,7 +201,7 @@ pub fn standing(disk: &dyn Disk, layout: &Layout, note: Option<&Note>) -> io::Re
     }
 }
 
-/// What one log says of a head, or what it leads back to.
+/// The answer of one log about a head, or the sentinel that leads further back.
 enum HeadAnswer {
     Here(HeadStanding),
     Before(Sentinel),

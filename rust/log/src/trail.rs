@@ -9,17 +9,14 @@ use crate::json;
 
 /// After so many events the trail begins anew, with what it was.
 const STRETCH: u64 = 1024;
-/// So many hashes are taken in at once: a writer of single events waits for each of them.
-const AT_ONCE: usize = 8;
 
 /// A trail that goes on from event to event. It costs one block of SHA-256 for two events.
 #[derive(Clone)]
 pub struct Trail {
     hasher: Hasher,
-    start: [u8; 32],
-    events: u64,
-    /// The last hashes, as far as they were not taken in yet.
-    held: [[u8; 32]; AT_ONCE],
+    /// What it was when the open stretch began.
+    pub(crate) start: [u8; 32],
+    pub(crate) events: u64,
     /// The first seq that it covers.
     pub from: u64,
 }
@@ -41,7 +38,7 @@ impl Trail {
         Self::after([0; 32], from)
     }
 
-    /// The trail before the first event of a log: it goes on from what a sentinel says, or begins anew.
+    /// The trail before the first event of a log: it goes on from the one in a sentinel, or begins anew.
     pub fn beginning(seq: u64, op: Op, record: &[u8]) -> Self {
         let told = (op == Op::Compact).then(|| told_in(record)).flatten();
         told.map_or_else(|| Self::new(seq), |(value, from)| Self::after(value.raw(), from))
@@ -55,7 +52,6 @@ impl Trail {
             hasher,
             start,
             events: 0,
-            held: [[0; 32]; AT_ONCE],
             from,
         }
     }
@@ -68,16 +64,6 @@ impl Trail {
         }
     }
 
-    /// What it was when the open stretch began.
-    pub(crate) fn start(&self) -> [u8; 32] {
-        self.start
-    }
-
-    /// How many events it has taken in.
-    pub(crate) fn events(&self) -> u64 {
-        self.events
-    }
-
     /// How many of them are in the open stretch.
     pub(crate) fn open_events(&self) -> u64 {
         self.events % STRETCH
@@ -86,37 +72,32 @@ impl Trail {
     /// Takes the hash of the next event.
     #[inline]
     pub fn add(&mut self, hash: &[u8; 32]) {
-        let held = self.held();
-        self.held[held] = *hash;
+        self.hasher.update(hash);
         self.events += 1;
-        if held + 1 == AT_ONCE {
-            self.hasher.update(self.held.as_flattened());
-        }
-        // INVARIANT: nothing is held then.
         if self.events.is_multiple_of(STRETCH) {
             self.start = std::mem::take(&mut self.hasher).finish_raw();
             self.hasher.update(&self.start);
         }
     }
 
-    #[inline]
-    fn held(&self) -> usize {
-        (self.events % AT_ONCE as u64) as usize
-    }
-
     /// What it is behind the last event.
     pub fn value(&self) -> Hex {
-        if self.events.is_multiple_of(STRETCH) {
-            Hex::spell(&self.start)
-        } else {
-            let mut hasher = self.hasher.clone();
-            hasher.update(self.held[..self.held()].as_flattened());
-            hasher.finish()
+        match self.events.is_multiple_of(STRETCH) {
+            true => Hex::spell(&self.start),
+            false => self.hasher.clone().finish(),
+        }
+    }
+
+    /// Where it has come to.
+    pub fn end(&self) -> TrailEnd {
+        TrailEnd {
+            value: self.value(),
+            from: self.from,
         }
     }
 }
 
-/// What the record of a sentinel says of the trail before it, if that is one: what it is, and the first seq that it covers.
+/// The trail in the record of a sentinel: its value, and the first seq that it covers.
 fn told_in(record: &[u8]) -> Option<(Hex, u64)> {
     let record = json::parse(record).ok()?;
     let data = record.get("data")?;
@@ -133,16 +114,6 @@ pub struct TrailEnd {
     pub value: Hex,
     /// Where it began.
     pub from: u64,
-}
-
-impl Trail {
-    /// Where it has come to.
-    pub fn end(&self) -> TrailEnd {
-        TrailEnd {
-            value: self.value(),
-            from: self.from,
-        }
-    }
 }
 
 #[cfg(test)]

@@ -22,9 +22,10 @@ use crate::trail::{Trail, TrailEnd};
 use crate::wal::reader::{Reading, read_pieces};
 
 /// Where the state begins that a log changes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BaseState {
     /// The log starts from nothing.
+    #[default]
     None,
     /// A base of ours, named and hashed in the log.
     Anchored,
@@ -34,7 +35,7 @@ pub enum BaseState {
     Unanchored,
     /// The base is not there.
     Missing,
-    /// The base is not what the log says.
+    /// The base is not the one that the log names.
     Damaged,
 }
 
@@ -89,9 +90,9 @@ pub struct Report {
     pub notes: Vec<String>,
     /// The log ends before the last known sync: how that is said in the notes.
     pub cut: Option<String>,
-    /// `synced` is damaged: whether the log was cut at its end cannot be told.
+    /// `synced` is damaged, so a log that was cut at its end looks whole.
     pub is_hint_damaged: bool,
-    /// What records carry that is no scope, or another one than before: no damage, for the log counts as it stands.
+    /// Records with a malformed or changed scope. It is no damage: the log counts as it is.
     pub scopes: Vec<ScopeFinding>,
 }
 
@@ -102,7 +103,7 @@ impl Report {
     }
 }
 
-/// Who is shown the events that count.
+/// Takes the events that count.
 pub trait Sink {
     /// Reserves memory for events before the first is shown. Errors: `Refused`: nothing is shown then.
     fn make_room(&mut self, _: IncomingEvents) -> Result<(), Refused> {
@@ -116,11 +117,11 @@ pub trait Sink {
     }
     /// What becomes of those held.
     fn settle(&mut self, _held: BatchFate) {}
-    /// Something is lost before the event that comes next; told before each one that comes behind it.
+    /// Something is lost before the next event; called before each event behind the loss.
     fn note_loss(&mut self) {}
     /// A line behind event `seq` cannot be read, or is missing if there are no bytes of it.
     fn note_lost_line(&mut self, _line: &[u8], _seq: u64) {}
-    /// Whether what an event of this id says is to be shown without its salt: whoever keeps nothing of it need not mind.
+    /// Whether the record of this id is shown without its salt; not needed by a sink that does not keep it.
     fn minds_salt(&self, _id: &[u8]) -> bool {
         true
     }
@@ -161,7 +162,7 @@ impl<F: FnMut(Known<'_>)> Sink for Counted<F> {
     }
 }
 
-/// Shows nobody anything.
+/// Takes events and ignores them.
 pub struct NoSink;
 
 impl Sink for NoSink {
@@ -195,7 +196,7 @@ pub struct Walk {
     unsalted: Vec<u8>,
     /// Up to here the log was whole once.
     promised: u64,
-    /// The last line has no newline and is damage, not a tail: whoever writes next must end it first.
+    /// The last line has no newline and is damage, not a tail: the next writer must end it first.
     pub unterminated: bool,
     last_stamp: Vec<u8>,
 }
@@ -378,7 +379,15 @@ impl Walk {
         }
         let index = self.follower.mark.events - 1;
         self.redacted.pass(place, event.spans.seq, index, event.redacted);
-        let mut known = known(event, line, place.offset);
+        let mut known = Known {
+            op: event.op,
+            id: event.record_id(line),
+            record: event.record(line),
+            fields: event.spans.fields,
+            hash: &event.text(line)[9..73],
+            offset: place.offset,
+            seq: event.spans.seq,
+        };
         if known.op == Op::Erase
             && let Some(told) = Erasure::read(known.seq, known.id, known.record)
         {
@@ -409,18 +418,6 @@ impl dyn Sink + '_ {
         if held != BatchFate::Stay {
             self.settle(held);
         }
-    }
-}
-
-fn known<'a>(event: &'a Event, line: &'a [u8], offset: u64) -> Known<'a> {
-    Known {
-        op: event.op,
-        id: event.record_id(line),
-        record: event.record(line),
-        fields: event.spans.fields,
-        hash: &event.text(line)[9..73],
-        offset,
-        seq: event.spans.seq,
     }
 }
 
@@ -463,7 +460,7 @@ pub struct ScopeFinding {
     pub fault: ScopeFault,
     /// Its id.
     pub id: String,
-    /// The event that says so; `None` if the base does.
+    /// The event; `None` for a record of the base.
     pub seq: Option<u64>,
 }
 
@@ -472,11 +469,11 @@ pub struct ScopeFinding {
 pub struct ErasureSeen {
     /// Which event of its log it is, counted from 0.
     pub index: u64,
-    /// Where its line stands.
+    /// The place of its line.
     pub place: LinePlace,
     /// Its moment, as it is spelled.
     pub ts: String,
-    /// What it says.
+    /// The erasure.
     pub told: Erasure,
 }
 
@@ -485,7 +482,7 @@ pub struct ErasureSeen {
 pub struct RedactedLines {
     /// How many there are.
     pub count: u64,
-    /// Where the first one stands.
+    /// The place of the first one.
     pub first: Option<LinePlace>,
     /// Their seqs, as ranges.
     pub ranges: Vec<(u64, u64)>,
@@ -528,7 +525,7 @@ impl RedactedLines {
         self.is_steady() && self.stray().is_none()
     }
 
-    /// Where the first one stands whose seq is not that of its place.
+    /// The place of the first one whose seq does not fit.
     pub fn stray(&self) -> Option<LinePlace> {
         let step = self.step.or(self.steps.first().map(|(_, step)| *step))?;
         let mut others = self.steps.iter().filter(|(_, other)| *other != step);

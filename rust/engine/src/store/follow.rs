@@ -16,6 +16,7 @@ use super::load::found::Traces;
 use super::load::loader::Loader;
 use super::load::tails::{ends_with_event, keep_hint};
 use super::recovery::returning::erasures_of;
+use super::sealing::{keep_families, seal_at_close};
 use super::search::page::Views;
 use super::vectors::Vectors;
 use super::write::commit::Pending;
@@ -40,7 +41,7 @@ impl Store {
     pub fn refresh(&mut self) -> Result<()> {
         self.check_open()?;
         // What this store writes itself is not news to it.
-        let is_writing = self.log.lock.is_held() && self.log.lock.is_prepared();
+        let is_writing = self.log.lock.held && self.log.lock.prepared;
         if self.has_failed() || (!is_writing && self.is_behind()?) {
             self.catch_up()?;
         }
@@ -75,57 +76,41 @@ impl Store {
             // They are made again from the log.
             let _ = remove_segments(&*self.site.disk, &self.site.layout, None);
         }
-        let seen = look_twice(&*self.site.disk, &self.site.layout, look, Loader::loading, progress).at(&path)?;
-        let Some(ExaminedLog {
-            file,
-            found,
-            taker: loader,
-        }) = seen
-        else {
-            let mut loader = Loader::loading();
-            let lost =
-                look_for_lost(&*self.site.disk, &self.site.layout, self.options.threads, &mut loader).at(&path)?;
-            if let (true, Some(damage)) = (self.options.strict, lost.iter().flat_map(|lost| &lost.damage).next()) {
-                return Err(Error::Corrupted(Box::new(damage.clone())));
+        let (disk, layout) = (&*self.site.disk, &self.site.layout);
+        let seen = look_twice(disk, layout, look, Loader::loading, progress).at(&path)?;
+        let (open, report, state, is_synced) = match seen {
+            Some(ExaminedLog { file, found, taker }) => {
+                let Examined {
+                    walk,
+                    report,
+                    origin,
+                    synced,
+                    ..
+                } = found;
+                let is_synced = synced == Some(walk.end);
+                let open = OpenLog::reading(file, walk, origin).at(&path)?;
+                (Some(open.anchored(synced.is_some())), report, taker.state, is_synced)
             }
-            let is_lost = lost.is_some();
-            self.log.read_anew(None, lost.unwrap_or_else(nothing));
-            self.state = loader.state.filter(|_| is_lost).unwrap_or_default();
-            self.clock.tell_again(&mut self.state);
-            self.views.let_go();
-            self.vectors.forget();
-            self.snapshots.read_anew(0);
-            self.verified = VerifiedChain {
-                seq: Some(self.last_seq()),
-                ..VerifiedChain::default()
-            };
-            return self.log.head.find_standing();
+            None => {
+                let mut loader = Loader::loading();
+                let lost = look_for_lost(disk, layout, self.options.threads, &mut loader).at(&path)?;
+                let state = loader.state.filter(|_| lost.is_some());
+                (None, lost.unwrap_or_else(nothing), state, false)
+            }
         };
-        let Examined {
-            walk,
-            report,
-            origin,
-            anchored,
-            synced,
-            proof: _,
-            unknown: _,
-        } = found;
         if self.options.strict {
-            let cut = report
-                .cut
-                .as_deref()
-                .map(|reason| finding(LOG, DamageKind::LogMissing, reason));
+            let cut = report.cut.as_deref();
+            let cut = cut.map(|reason| finding(LOG, DamageKind::LogMissing, reason));
             if let Some(damage) = report.damage.first().cloned().or(cut) {
                 return Err(Error::Corrupted(Box::new(damage)));
             }
         }
-        let is_synced = synced == Some(walk.end);
-        let open = OpenLog::reading(file, walk, origin).at(&path)?.anchored(anchored);
-        self.log.read_anew(Some(open), report);
-        self.state = loader.state.unwrap_or_default();
-        self.keep_families();
+        let is_there = open.is_some();
+        self.log.read_anew(open, report);
+        self.state = state.unwrap_or_default();
+        keep_families(self);
         let is_sealed = self.state.slots.sealed().is_some();
-        let is_read = !is_sealed && self.options.checking != Checking::Quick;
+        let is_read = !is_there || (!is_sealed && self.options.checking != Checking::Quick);
         self.verified = VerifiedChain {
             seq: is_read.then(|| self.last_seq()),
             at: None,
@@ -147,17 +132,13 @@ impl Store {
             return self.reload(&mut |_, _| {});
         }
         let Some(length) = self.log.length_at_its_path()? else {
-            return match follow_swap(&self.site, &mut self.log, &mut self.state, self.options.threads)? {
-                true => {
-                    let events = self.live().events();
-                    self.snapshots.read_anew(events.max(self.state.len() as u64));
-                    Ok(())
-                }
-                false => {
-                    check_follows(&self.site, &self.log)?;
-                    self.reload(&mut |_, _| {})
-                }
-            };
+            if follow_swap(&self.site, &mut self.log, &mut self.state, self.options.threads)? {
+                let events = self.live().events();
+                self.snapshots.read_anew(events.max(self.state.len() as u64));
+                return Ok(());
+            }
+            check_follows(&self.site, &self.log)?;
+            return self.reload(&mut |_, _| {});
         };
         if !self.log.still_holds(length)? {
             // It was cut, or another log was written over this one.
@@ -186,7 +167,7 @@ impl Store {
     }
 }
 
-/// The moment that was told last: what has expired by then is left out.
+/// The last moment that was set: records that expired by then are left out.
 #[derive(Default)]
 pub(in crate::store) struct ExpiryClock(Option<i64>);
 
@@ -204,7 +185,7 @@ impl ExpiryClock {
         }
     }
 
-    /// The same for a state that was not there when the moment was told.
+    /// The same for a new state.
     pub fn tell_again(&self, state: &mut State) {
         state.expire(self.0.unwrap_or(i64::MIN));
     }
@@ -243,13 +224,10 @@ fn is_our_deed(site: &Site, log: &Log, known: &Synced) -> Result<bool> {
 /// Whether a restore or a repair of ours put the log aside that is known here, or what became of it since.
 fn is_kept_elsewhere(site: &Site, known: &Synced) -> Result<bool> {
     let quarantine = site.layout.quarantine();
-    for copy in set_aside(&*site.disk, &site.layout) {
-        if matches!(
-            standing_to(&*site.disk, &copy, &(*known).into()),
-            Ok(HeadStanding::Kept)
-        ) {
-            return Ok(true);
-        }
+    let standing = |copy: &Layout| standing_to(&*site.disk, copy, &(*known).into());
+    let holds_it = |copy: &Layout| matches!(standing(copy), Ok(HeadStanding::Kept));
+    if set_aside(&*site.disk, &site.layout).iter().any(holds_it) {
+        return Ok(true);
     }
     for log in other_logs(&*site.disk, &site.layout).at(&quarantine)? {
         let length = log.length().at(&quarantine)?;
@@ -261,7 +239,7 @@ fn is_kept_elsewhere(site: &Site, known: &Synced) -> Result<bool> {
 }
 
 /// Applies what a log holds behind the known part. After an error log and state are forgotten.
-pub(in crate::store) fn take_in_lines(
+fn take_in_lines(
     log: &mut Log,
     state: &mut State,
     read: impl FnOnce(&mut Log, &mut Loader) -> Result<Option<Tail>>,
@@ -277,8 +255,8 @@ pub(in crate::store) fn take_in_lines(
     outcome
 }
 
-/// Goes over from a retired log to the one that followed it; false if that is not what happened: then all is read anew.
-pub(in crate::store) fn follow_swap(site: &Site, log: &mut Log, state: &mut State, threads: usize) -> Result<bool> {
+/// Follows a compaction from the retired log to the new one; false if that is not what happened.
+fn follow_swap(site: &Site, log: &mut Log, state: &mut State, threads: usize) -> Result<bool> {
     let path = site.layout.log().to_owned();
     let report = &log.report;
     let is_damaged = !report.damage.is_empty() || report.cut.is_some();
@@ -317,7 +295,7 @@ pub(in crate::store) fn follow_swap(site: &Site, log: &mut Log, state: &mut Stat
     Ok(is_whole)
 }
 
-/// Takes in what the old log still held; false if it does not simply go on.
+/// Takes in the rest of the old log; false if it is not whole.
 fn read_old_log(site: &Site, log: &mut Log, state: &mut State, threads: usize) -> Result<bool> {
     let Some(open) = log.open() else {
         return Ok(false);
@@ -358,7 +336,7 @@ impl Store {
         let outcome = change(self);
         // After an error the files may differ from the memory, and the caller ends no lease.
         if outcome.is_err() {
-            self.log.lock.set_prepared(false);
+            self.log.lock.prepared = false;
         }
         self.log.release_or_lease(now, rushed && outcome.is_ok());
         outcome
@@ -369,7 +347,7 @@ impl Store {
         &mut self,
         act: impl FnOnce(&mut Self) -> Result<T>,
     ) -> Result<T> {
-        if self.log.lock.is_held() {
+        if self.log.lock.held {
             return act(self);
         }
         self.log.hold_lock()?;
@@ -378,7 +356,7 @@ impl Store {
         outcome
     }
 
-    /// Takes the lock and the newest state; says whether the last change is only just over.
+    /// Takes the lock and the newest state; gives whether the last change was a moment ago.
     pub(in crate::store) fn begin(&mut self, purpose: LockPurpose, now: i64) -> Result<bool> {
         self.check_open()?;
         self.log.check_poison()?;
@@ -388,7 +366,7 @@ impl Store {
             ready => ready,
         };
         if let Err(fault) = ready {
-            self.log.lock.set_prepared(false);
+            self.log.lock.prepared = false;
             self.log.release_or_lease(now, false);
             return Err(fault);
         }
@@ -397,15 +375,15 @@ impl Store {
 
     /// Under the lock, before anything is written: the newest state, and no bytes beyond the committed end.
     fn prepare(&mut self, purpose: LockPurpose, now: i64) -> Result<()> {
-        if self.log.lock.is_prepared() {
+        if self.log.lock.prepared {
             return Ok(());
         }
-        if self.log.lock.is_marked() {
-            self.recover(now)?;
+        if self.log.lock.marked {
+            recover(self, now)?;
         }
         if self.is_behind()? {
             self.catch_up()?;
-            self.log.lock.forget_signature();
+            self.log.lock.signed = false;
         }
         if self.log.is_short_of_synced()? {
             self.reload(&mut |_, _| {})?;
@@ -428,26 +406,8 @@ impl Store {
             finish_erasing(&self.site, &self.log, &self.state, &self.vectors)?;
         }
         if !is_spared {
-            self.log.lock.set_prepared(true);
+            self.log.lock.prepared = true;
         }
-        Ok(())
-    }
-
-    /// After a failed sync of somebody else: copies the committed part of the log into a fresh file and removes the mark.
-    fn recover(&mut self, now: i64) -> Result<()> {
-        self.reload(&mut |_, _| {})?;
-        self.log.keep_tail(now)?;
-        self.vectors.renew_rows(&self.state)?;
-        if self.log.renew()? {
-            self.reload(&mut |_, _| {})?;
-            self.on_log(Log::make_ready)?;
-            self.on_log(Log::sync)?;
-        }
-        self.log.lock.remove_mark()?;
-        self.log
-            .report
-            .notes
-            .push("after a failed sync the log was copied into a fresh file".to_owned());
         Ok(())
     }
 
@@ -460,7 +420,7 @@ impl Store {
         self.with_lock_to(LockPurpose::Restore, now, |store| {
             let is_replaced = store.log.accept_replaced();
             store.log.check_is_there()?;
-            if !is_replaced && !store.log.head.is_kept() {
+            if !is_replaced && store.log.head.file.is_none() {
                 return Ok(());
             }
             if store.log.report.cut.take().is_some()
@@ -470,11 +430,41 @@ impl Store {
             }
             store.on_log(Log::sync)?;
             let reached = store.log.seen_head();
-            match store.log.head.is_kept() {
-                true => store.log.head.accept(reached),
-                false => Ok(()),
-            }
+            store.log.head.accept(reached)
         })
+    }
+}
+
+/// After a failed sync of another process: copies the committed part of the log into a fresh file and removes the mark.
+fn recover(store: &mut Store, now: i64) -> Result<()> {
+    store.reload(&mut |_, _| {})?;
+    store.log.keep_tail(now)?;
+    store.vectors.renew_rows(&store.state)?;
+    if store.log.renew()? {
+        store.reload(&mut |_, _| {})?;
+        store.on_log(Log::make_ready)?;
+        store.on_log(Log::sync)?;
+    }
+    store.log.lock.remove_mark()?;
+    let note = "after a failed sync the log was copied into a fresh file";
+    store.log.report.notes.push(note.to_owned());
+    Ok(())
+}
+
+/// Ends an erasure of another process. A process that may only read leaves it to others, with a note.
+fn finish_what_others_erased(store: &mut Store) {
+    let finished = store.with_lock_for_a_moment(|store| {
+        if store.is_behind()? {
+            store.catch_up()?;
+        }
+        finish_erasing(&store.site, &store.log, &store.state, &store.vectors)?;
+        store.on_log(Log::make_ready)?;
+        store.log.tell_head();
+        Ok(())
+    });
+    if let Err(fault) = finished {
+        let note = format!("an erasure is unfinished, and could not be ended here: {fault}");
+        store.log.report.notes.push(note);
     }
 }
 
@@ -504,7 +494,7 @@ pub(in crate::store) fn finish_erasing(site: &Site, log: &Log, state: &State, ve
             left.carry_out(site, |name| may_go(site, sentinel, names_rows, name))?;
             // Drafts of indexes go first, then files again: a draft may get its name while others are removed.
             remove_ours(&*site.disk, &site.layout.text_indexes(), is_text_draft)?;
-            // A snapshot that somebody was writing, and could not finish, too.
+            // Also the draft of a snapshot.
             remove_ours(&*site.disk, site.layout.folder(), is_draft)?;
             let origin = log.open().and_then(OpenLog::origin_hash);
             remove_indexes(site, origin)?;
@@ -536,7 +526,7 @@ fn may_go(site: &Site, sentinel: &Sentinel, names_rows: impl Fn(&Path) -> bool, 
     }
 }
 
-/// Whether somebody left an erasure unfinished.
+/// Whether an erasure is unfinished.
 pub(in crate::store) fn is_erasing(site: &Site) -> bool {
     site.disk.exists(&site.layout.inside(ERASING))
 }
@@ -578,7 +568,7 @@ impl Store {
         };
         store.reload(progress)?;
         if is_erasing(&store.site) {
-            store.finish_what_others_erased();
+            finish_what_others_erased(&mut store);
         }
         if !erasures_of(&store.state).is_empty()
             && let Some(log) = store.log.open()
@@ -592,23 +582,6 @@ impl Store {
         Ok(store)
     }
 
-    /// Ends the erasure of somebody who could not; who may only read leaves it to others, and is told.
-    fn finish_what_others_erased(&mut self) {
-        let finished = self.with_lock_for_a_moment(|store| {
-            if store.is_behind()? {
-                store.catch_up()?;
-            }
-            finish_erasing(&store.site, &store.log, &store.state, &store.vectors)?;
-            store.on_log(Log::make_ready)?;
-            store.log.tell_head();
-            Ok(())
-        });
-        if let Err(fault) = finished {
-            let note = format!("an erasure is unfinished, and could not be ended here: {fault}");
-            self.log.report.notes.push(note);
-        }
-    }
-
     /// Makes what was written durable and lets go of everything. Closing twice is fine.
     ///
     /// # Errors
@@ -617,18 +590,15 @@ impl Store {
         if self.closed {
             return Ok(());
         }
-        let missed = if self.log.lock.is_held() {
-            missed(&self.site, &self.log)
-        } else {
-            Ok(None)
+        let missed = match self.log.lock.held {
+            true => missed(&self.site, &self.log),
+            false => Ok(None),
         };
-        let outcome = self.sync().and(self.log.end_lease_at_last()).and(match missed {
-            Ok(None) => Ok(()),
-            Ok(Some(fault)) | Err(fault) => Err(fault),
-        });
+        let missed = missed.and_then(|missed| missed.map_or(Ok(()), Err));
+        let outcome = self.sync().and(self.log.end_lease_at_last()).and(missed);
         self.log.tell_known_head();
         self.write_wanted_snapshot();
-        self.seal_at_close();
+        seal_at_close(self);
         self.closed = true;
         self.log.lock.let_go();
         self.log.forget();

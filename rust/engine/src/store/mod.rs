@@ -26,7 +26,7 @@ mod verifying;
 mod worker;
 mod write;
 
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, RwLock};
 
 use crate::options::{Durability, Options};
@@ -85,29 +85,26 @@ use write::commit::Pending;
 
 /// An open store.
 pub struct Store {
-    /// Where its files are.
     site: Arc<Site>,
     options: Options,
     log: Log,
     state: State,
-    /// What the state has not seen yet; nobody looks at it before.
+    /// The last batch, until the state is read.
     pending: Pending,
     closed: bool,
     /// When the next snapshot is due.
     snapshots: Snapshots,
-    /// The archives that were asked so far.
     archives: ArchiveCache,
-    /// What it is asked by.
     views: Views,
     vectors: vectors::Vectors,
     clock: ExpiryClock,
-    /// The name of the last backup made here: an erasure may have removed it, and the name is not given again.
+    /// The name of the last backup. An erasure may have removed it, and the name is not used again.
     last_copy: Option<String>,
     /// How far the chain was verified.
     verified: VerifiedChain,
-    /// What was not verified proved to be damaged.
+    /// What was not verified is damaged.
     is_distrusted: AtomicBool,
-    /// Fewer events in memory are not sealed: it was tried.
+    /// Sealing was tried and is not tried again with fewer events in memory.
     seal_from: usize,
 }
 
@@ -133,24 +130,21 @@ impl Store {
         }
     }
 
-    /// `snapshot.json` is derived: if it cannot be written, the log is none the worse.
+    /// Writes `snapshot.json` if it is wanted. It is derived: a failure is only noted.
     fn write_wanted_snapshot(&mut self) {
         self.settle();
-        if !self.snapshots.take_wanted(&self.state) {
-            return;
-        }
-        if self.snapshots.write(&self.log, &mut self.state).is_err() {
+        let is_wanted = self.snapshots.take_wanted(&self.state);
+        if is_wanted && self.snapshots.write(&self.log, &mut self.state).is_err() {
             let note = "snapshot.json could not be written".to_owned();
             self.log.report.notes.push(note);
         }
     }
 
-    /// Shows the state what it has not seen; nobody may look at it before.
+    /// Applies the last batch to the state, before the state is read.
     fn settle(&mut self) {
         self.pending.settle(&mut self.state);
     }
 
-    /// The live log beside its state.
     fn live(&self) -> LiveLog<'_> {
         LiveLog::of(&self.site, &self.log, &self.state)
     }
@@ -158,6 +152,11 @@ impl Store {
     /// Calls a method of the log that may sync it: rows of embeddings must be on disk before the log that names them.
     fn on_log<T>(&mut self, act: impl FnOnce(&mut Log, &mut dyn Barrier) -> Result<T>) -> Result<T> {
         act(&mut self.log, &mut self.vectors.barrier(&self.state))
+    }
+
+    /// Whether a check failed since the log was read: it is read again before anything is answered.
+    fn has_failed(&self) -> bool {
+        self.state.slots.has_failed() || self.is_distrusted.load(Ordering::Relaxed)
     }
 
     fn check_open(&self) -> Result<()> {
@@ -182,12 +181,12 @@ impl Store {
         self.options.durability
     }
 
-    /// Says that whoever looks after the store is busy for a while, or back: nothing is left to them meanwhile.
+    /// Leaves nothing to the worker while it is busy.
     pub fn leave_alone(&mut self, unattended: bool) {
         self.log.leave_alone(unattended);
     }
 
-    /// Gives back a lock that nobody needed for a moment; says whether it is still kept.
+    /// Gives back a lock that was not used for a moment; whether it is still kept.
     pub fn end_lease(&mut self, now: i64) -> bool {
         self.log.end_lease(now)
     }
@@ -209,10 +208,10 @@ impl Store {
         find(&self.views.indexes, &self.state, index, lookup)
     }
 
-    /// Asks something of a declared network, as somebody sees it. It is as fresh as the state.
+    /// Asks a declared network, as a viewer sees it. It is as fresh as the state.
     ///
     /// # Errors
-    /// `Argument` if no face declares the network; `OutOfMemory`, and what the question says.
+    /// `Argument` if no face declares the network; `OutOfMemory`, and those of `ask`.
     pub fn walk<T>(
         &self,
         network: &str,

@@ -49,7 +49,6 @@ impl Default for SealTerms {
     }
 }
 
-/// A log of which segments are written.
 struct SealedLog {
     site: Arc<Site>,
     file: Arc<dyn DiskFile>,
@@ -77,9 +76,8 @@ impl SealedLog {
     }
 }
 
-/// What was copied out of a store to be sealed.
-pub(in crate::store) struct SealWork {
-    unsealed: Unsealed,
+/// A segment that is being written while others use the store, and the state that it was copied from.
+struct SealWork {
     before: Option<Arc<Sealed>>,
     log: SealedLog,
     state_id: StateId,
@@ -87,21 +85,15 @@ pub(in crate::store) struct SealWork {
 
 impl SealWork {
     /// Writes the segment, without the store.
-    fn run(self) -> io::Result<Option<SealedWork>> {
-        let head = self.unsealed.head().clone();
-        let unsealed = self.unsealed;
+    fn run(&self, unsealed: Unsealed) -> io::Result<Option<Arc<Sealed>>> {
+        let head = unsealed.head().clone();
         let write = |file, sources: &Sources| unsealed.write(file, sources.log(), sources.base().map(|base| &**base));
         let folder = self.log.folder();
-        let sealed = folder.seal(&head, self.before.as_ref(), self.log.identity, false, write)?;
-        Ok(sealed.map(|sealed| SealedWork {
-            sealed,
-            state_id: self.state_id,
-            identity: self.log.identity,
-        }))
+        folder.seal(&head, self.before.as_ref(), self.log.identity, false, write)
     }
 }
 
-/// The segment of a log that has just replaced another and holds nothing but its sentinel.
+/// The segment of a log that has just replaced another and holds only its sentinel.
 pub(in crate::store) struct BaseSealWork {
     segment: BaseSegment,
     log: SealedLog,
@@ -117,112 +109,94 @@ impl BaseSealWork {
     }
 }
 
-/// A segment that was written, with those before it.
-struct SealedWork {
-    sealed: Arc<Sealed>,
-    state_id: StateId,
-    identity: Identity,
+/// Whether so much is in memory that it should be sealed.
+pub(in crate::store) fn wants_segment(store: &Store) -> bool {
+    store.state.unsealed_len() >= store.options.seal.events.max(store.seal_from)
 }
 
-impl Store {
-    /// Whether so much is in memory that it should be sealed.
-    pub(in crate::store) fn wants_segment(&self) -> bool {
-        self.state.unsealed_len() >= self.options.seal.events.max(self.seal_from)
+/// Copies what is in memory, to be sealed, if it is at least so many events or records.
+fn start_sealing(store: &mut Store, least: usize) -> std::result::Result<Option<(SealWork, Unsealed)>, Refused> {
+    let all = store.state.timeline().len().max(store.state.slots.len());
+    let is_worth_it = store.state.unsealed_len() >= least.max(1) && all >= store.options.seal.fewest;
+    if store.closed || !is_worth_it || !is_clean(&store.log.report) || !store.state.can_be_sealed() {
+        return Ok(None);
     }
-
-    /// Copies what is in memory, to be sealed, if it is at least so many events or records.
-    fn start_sealing(&mut self, least: usize) -> std::result::Result<Option<SealWork>, Refused> {
-        let all = self.state.timeline().len().max(self.state.slots.len());
-        let is_worth_it = self.state.unsealed_len() >= least.max(1) && all >= self.options.seal.fewest;
-        if self.closed || !is_worth_it || !is_clean(&self.log.report) || !self.state.can_be_sealed() {
+    let open = store
+        .log
+        .open()
+        .and_then(|log| Some((log, head_of(log, &store.state)?)));
+    let Some((log, head)) = open else {
+        return Ok(None);
+    };
+    let sealed_log = SealedLog::of(&store.site, log);
+    // Another process may have sealed the same events.
+    let known = store.state.slots.sealed().map_or(0, |sealed| sealed.events());
+    let on_disk = sealed_log.folder().open(log.walk.end, None);
+    if let Some(on_disk) = on_disk
+        .map(|on_disk| on_disk.sealed)
+        .filter(|on_disk| on_disk.events() > known)
+    {
+        let rest = store.state.timeline().len().saturating_sub(on_disk.events() as usize);
+        // A store that was opened with `Full` does not trust what it did not write.
+        if store.options.checking != Checking::Full {
+            store.state.adopt(on_disk);
+            keep_families(store);
+        }
+        if rest <= least {
             return Ok(None);
         }
-        let Some(log) = self.log.open() else {
-            return Ok(None);
-        };
-        let Some(head) = head_of(log, &self.state) else {
-            return Ok(None);
-        };
-        let sealed_log = SealedLog::of(&self.site, log);
-        // Another process may have sealed the same events.
-        let known = self.state.slots.sealed().map_or(0, |sealed| sealed.events());
-        let on_disk = sealed_log
-            .folder()
-            .open(log.walk.end, None)
-            .map(|resumed| resumed.sealed);
-        if let Some(on_disk) = on_disk.filter(|on_disk| on_disk.events() > known) {
-            let rest = self.state.timeline().len().saturating_sub(on_disk.events() as usize);
-            // A store that was opened with `Full` does not trust what it did not write.
-            if self.options.checking != Checking::Full {
-                self.state.adopt(on_disk);
-                self.keep_families();
-            }
-            if rest <= least {
-                return Ok(None);
-            }
-        }
-        Ok(Some(SealWork {
-            before: self.state.slots.sealed().cloned(),
-            log: sealed_log,
-            state_id: self.state.changes().state_id().clone(),
-            unsealed: self.state.unsealed(head)?,
-        }))
     }
+    let work = SealWork {
+        before: store.state.slots.sealed().cloned(),
+        log: sealed_log,
+        state_id: store.state.changes().state_id().clone(),
+    };
+    Ok(Some((work, store.state.unsealed(head)?)))
+}
 
-    /// Collects the rows of the next base for its segment; `None` if the store should have no segments.
-    pub(in crate::store) fn base_rows(&self) -> Option<BaseRows> {
-        let is_worth_it = self.state.len() >= self.options.seal.fewest;
-        let can_be = is_clean(&self.log.report) && self.state.is_settled();
-        let head = self.log.open()?.mark().head?;
-        (is_worth_it && can_be).then(|| BaseRows::new(seed_of(&head.raw())))
+/// Collects the rows of the next base for its segment; `None` if the store should have no segments.
+pub(in crate::store) fn base_rows(store: &Store) -> Option<BaseRows> {
+    let is_worth_it = store.state.len() >= store.options.seal.fewest;
+    let can_be = is_clean(&store.log.report) && store.state.is_settled();
+    let head = store.log.open()?.mark().head?;
+    (is_worth_it && can_be).then(|| BaseRows::new(seed_of(&head.raw())))
+}
+
+/// Under the lock, when the log was replaced: the segment of its base and sentinel; `None` if segments cannot hold them.
+pub(in crate::store) fn start_sealing_base(store: &Store, rows: BaseRows) -> Option<BaseSealWork> {
+    let log = store.log.open()?;
+    let end = first_line(&*log.file, log.walk.end).ok()??.len() as u64 + 1;
+    let mut walk = Walk::new(None).with_trail();
+    walk.go(&*log.file, end, Reading::new(1), &mut NoSink).ok()?;
+    let head = Head {
+        origin: log.origin_hash()?,
+        head: walk.mark().head?.raw(),
+        next_seq: walk.mark().last_seq + 1,
+        position: walk.position(&*log.file, |index| (index == 0).then_some(0))?,
+        ..Head::default()
+    };
+    Some(BaseSealWork {
+        segment: rows.end(head)?,
+        log: SealedLog::of(&store.site, log),
+    })
+}
+
+/// Keeps what is computed from segments beside them, unless the store was opened with `Full`, which reads nothing of others.
+pub(in crate::store) fn keep_families(store: &Store) {
+    if let (Some(sealed), Some(log)) = (store.state.slots.sealed(), store.log.open())
+        && store.options.checking != Checking::Full
+    {
+        sealed.sources().keep_families(Arc::new(FamilyFiles {
+            site: Arc::clone(&store.site),
+            log: log.identity,
+        }));
     }
+}
 
-    /// Under the lock, when the log was replaced: what is written for its base and sentinel; `None` if segments cannot hold them.
-    pub(in crate::store) fn start_sealing_base(&self, rows: BaseRows) -> Option<BaseSealWork> {
-        let log = self.log.open()?;
-        let end = first_line(&*log.file, log.walk.end).ok()??.len() as u64 + 1;
-        let mut walk = Walk::new(None).with_trail();
-        walk.go(&*log.file, end, Reading::new(1), &mut NoSink).ok()?;
-        let head = Head {
-            origin: log.origin_hash()?,
-            head: walk.mark().head?.raw(),
-            next_seq: walk.mark().last_seq + 1,
-            position: walk.position(&*log.file, |index| (index == 0).then_some(0))?,
-            ..Head::default()
-        };
-        Some(BaseSealWork {
-            segment: rows.end(head)?,
-            log: SealedLog::of(&self.site, log),
-        })
-    }
-
-    /// Takes what was sealed, unless another state took the place of the one it was copied from.
-    fn end_sealing(&mut self, work: SealedWork) {
-        let is_same_log = self.log.open().is_some_and(|log| log.identity == work.identity);
-        if is_same_log && self.state.changes().state_id() == &work.state_id {
-            self.state.adopt(work.sealed);
-            self.keep_families();
-        }
-    }
-
-    /// Lets what is computed from segments be kept beside them. A store that was opened with `Full` does not read what others kept.
-    pub(in crate::store) fn keep_families(&self) {
-        if let (Some(sealed), Some(log)) = (self.state.slots.sealed(), self.log.open())
-            && self.options.checking != Checking::Full
-        {
-            sealed.sources().keep_families(Arc::new(FamilyFiles {
-                site: Arc::clone(&self.site),
-                log: log.identity,
-            }));
-        }
-    }
-
-    /// Seals what is in memory before the store is closed. Segments are derived: if it fails, the next opening takes longer.
-    pub(in crate::store) fn seal_at_close(&mut self) {
-        let started = self.start_sealing(self.options.seal.events_at_close);
-        if let Ok(Some(work)) = started {
-            let _ = work.run();
-        }
+/// Seals what is in memory before the store is closed. If it fails, the next opening takes longer.
+pub(in crate::store) fn seal_at_close(store: &mut Store) {
+    if let Ok(Some((work, unsealed))) = start_sealing(store, store.options.seal.events_at_close) {
+        let _ = work.run(unsealed);
     }
 }
 
@@ -231,7 +205,7 @@ fn is_clean(report: &Report) -> bool {
     is_whole(report) && report.tail.is_none()
 }
 
-/// What a segment says about the log that it is of; `None` if the log has anything that segments cannot hold.
+/// The head of a segment of this log; `None` if the log has anything that segments cannot hold.
 fn head_of(log: &OpenLog, state: &State) -> Option<Head> {
     let timeline = state.timeline();
     let offset_of = |index: u64| timeline.offset(usize::try_from(index).ok()?);
@@ -253,19 +227,25 @@ pub fn seal_state(shared: &Shared) -> Result<()> {
     let started = {
         let store = &mut *shared.write_guard();
         let least = store.options.seal.events;
-        let started = store.start_sealing(least)?;
+        let started = start_sealing(store, least)?;
         // Where it cannot be done it is not tried again at every commit.
-        store.seal_from = if started.is_some() {
-            0
-        } else {
-            store.state.unsealed_len() + least
+        store.seal_from = match started {
+            Some(_) => 0,
+            None => store.state.unsealed_len() + least,
         };
         started
     };
-    let Some(work) = started else { return Ok(()) };
-    let path = work.log.site.layout.segments();
-    if let Some(sealed) = work.run().at(&path)? {
-        shared.write_guard().end_sealing(sealed);
+    let Some((work, unsealed)) = started else {
+        return Ok(());
+    };
+    if let Some(sealed) = work.run(unsealed).at(&work.log.site.layout.segments())? {
+        let store = &mut *shared.write_guard();
+        let is_same_log = store.log.open().is_some_and(|log| log.identity == work.log.identity);
+        // Another state may have taken the place of the one that was copied.
+        if is_same_log && *store.state.changes().state_id() == work.state_id {
+            store.state.adopt(sealed);
+            keep_families(store);
+        }
     }
     Ok(())
 }

@@ -10,6 +10,7 @@ use std::thread::{self, Thread, ThreadId};
 
 use crate::options::{Durability, WriterTerms};
 use crate::store::follow::ExpiryClock;
+use crate::store::sealing::wants_segment;
 use crate::store::search::select::StateView;
 use crate::store::write::commit::check_parts;
 use crate::store::{Committed, EncodedAhead, Store};
@@ -17,7 +18,7 @@ use chronolog::error::{Error, Result};
 use chronolog::event::draft::Draft;
 use chronomemory_state::state::{Edition, StateId};
 
-/// How many commits one leader writes at most before the next one has its turn.
+/// One leader writes at most so many commits.
 const GROUP_COMMITS: usize = 256;
 
 /// What should be done soon for a store that is attended.
@@ -29,18 +30,18 @@ pub struct DueWork {
     pub leased: bool,
     /// A snapshot is due.
     pub snapshot: bool,
-    /// The index of the text should be sealed again.
+    /// The state or the text index should be sealed.
     pub sealing: bool,
-    /// What segments say was not verified since the store was opened.
+    /// What segments hold was not verified since the store was opened.
     pub unverified: bool,
     /// A head was synced that is not noted yet.
     pub untold: bool,
-    /// A sync is due that nobody has come to do: the writer waits for it.
+    /// No worker did a sync in time: the writer waits for it.
     pub(super) overdue: bool,
 }
 
 impl DueWork {
-    /// What a store needs at this moment.
+    /// What a store needs now.
     pub fn of(store: &Store, now: i64) -> Self {
         Self {
             unsynced_bytes: match store.options.durability {
@@ -49,9 +50,9 @@ impl DueWork {
             },
             leased: store.log.lock.is_leased(),
             snapshot: store.snapshots.wanted,
-            sealing: store.views.text.wants_sealing() || store.wants_segment(),
+            sealing: store.views.text.wants_sealing() || wants_segment(store),
             unverified: store.verified.is_pending,
-            untold: store.log.head.is_owed(),
+            untold: store.log.head.is_owed,
             overdue: store.log.is_sync_due(now),
         }
     }
@@ -65,21 +66,20 @@ pub struct Shared {
 
 #[derive(Default)]
 struct WriterQueue {
-    /// Someone leads, or has been told to.
+    /// A thread leads, or was called to.
     led: bool,
-    /// The thread that leads from its read to its commit, while it does something else in between.
+    /// The thread that leads from its read to its commit.
     turn: Option<ThreadId>,
     waiting: VecDeque<Arc<Waiter>>,
 }
 
 struct Waiter {
     thread: Thread,
-    /// On which terms it is to be written.
     terms: WriterTerms,
-    /// What it wants to have written; one who wants something else waits to lead itself.
+    /// The draft to be written; `None` waits to lead.
     draft: Option<Draft>,
     outcome: Mutex<Option<Result<(Committed, DueWork)>>>,
-    /// Someone has written for it, or it is its turn to lead.
+    /// Its draft was written, or it leads.
     called: AtomicBool,
 }
 
@@ -100,7 +100,7 @@ impl Waiter {
     }
 }
 
-/// The right to write; whoever waits is called when it ends, unless the turn of a thread goes on.
+/// The right to write. When it ends the next waiter is called, unless the turn of a thread goes on.
 struct Lead<'a>(&'a Shared, Option<ThreadId>);
 
 impl Drop for Lead<'_> {
@@ -137,35 +137,34 @@ impl Shared {
         }
     }
 
-    /// What the store needs, as far as that can be told without waiting for anyone.
+    /// What the store needs, if that is known without waiting.
     pub fn due_work(&self, now: i64) -> DueWork {
         let store = self.store.try_read();
         store.map_or_else(|_| DueWork::default(), |store| DueWork::of(&store, now))
     }
 
-    /// The store, to look at as it is; its state may not have seen everything.
+    /// The store with a state that may lack the last batch.
     pub fn read_guard(&self) -> RwLockReadGuard<'_, Store> {
         self.store.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The store for something short that may be done beside a writer who waits for the disk.
+    /// The store for something short that may be done beside a writer that waits for the disk.
     pub fn write_guard(&self) -> RwLockWriteGuard<'_, Store> {
         let mut store = self.write_guard_as_it_is();
         store.settle();
         store
     }
 
-    /// The store with a state that may not have seen everything.
     fn write_guard_as_it_is(&self) -> RwLockWriteGuard<'_, Store> {
         self.store.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Shows the state what was written and not looked at since.
+    /// Applies the last batch to the state.
     pub fn settle(&self) {
         drop(self.write_guard());
     }
 
-    /// The same, unless someone uses the store right now.
+    /// The same, unless the store is in use.
     pub fn try_write_guard(&self) -> Option<RwLockWriteGuard<'_, Store>> {
         let mut store = self.store.try_write().ok()?;
         store.settle();
@@ -174,16 +173,12 @@ impl Shared {
 
     /// Asks a question of a state that has caught up with other processes.
     pub fn read<T>(&self, ask: impl FnMut(&Store) -> Result<T>) -> Result<T> {
-        self.read_now(None, ask)
+        self.read_at(None, ask)
     }
 
-    /// The same as of a moment: what has expired by then is left out. Where nothing ever expires nobody asks for the moment.
-    pub fn read_at<T>(&self, clock: &dyn Fn() -> i64, ask: impl FnMut(&Store) -> Result<T>) -> Result<T> {
-        self.read_now(Some(clock), ask)
-    }
-
-    /// An answer is given only if no check of a segment failed while it was found. Otherwise the state is loaded from the log first.
-    fn read_now<T>(&self, clock: Option<&dyn Fn() -> i64>, mut ask: impl FnMut(&Store) -> Result<T>) -> Result<T> {
+    /// Leaves out what has expired by the clock, which is only read if something expires. If the check of a segment fails, the
+    /// state is loaded from the log and asked again.
+    pub fn read_at<T>(&self, clock: Option<&dyn Fn() -> i64>, mut ask: impl FnMut(&Store) -> Result<T>) -> Result<T> {
         loop {
             let store = self.read_guard();
             let is_due = || clock.is_some_and(|clock| ExpiryClock::is_due(&store.state, clock));
@@ -206,14 +201,14 @@ impl Shared {
         }
     }
 
-    /// Shows the store as it is, if its state is still the one with this id.
+    /// Shows the store, if its state is still the one with this id.
     pub(super) fn look_at_state(&self, state_id: &StateId, look: &mut dyn FnMut(StateView<'_>)) -> Option<()> {
         let store = self.read_guard();
         let is_same = store.state.changes().state_id() == state_id;
         is_same.then(|| look(StateView::of(&store)))
     }
 
-    /// Lets what is asked next be of this moment.
+    /// Leaves out of the next answers what has expired.
     pub fn tell_time(&self, clock: &dyn Fn() -> i64) {
         if ExpiryClock::is_due(&self.read_guard().state, clock) {
             let store = &mut *self.write_guard();
@@ -221,7 +216,7 @@ impl Shared {
         }
     }
 
-    /// Runs a change that is not a commit, alone among the writers. Says what the store needs then.
+    /// Runs a change as the only writer; gives what the store needs then.
     pub fn change<T>(
         &self,
         terms: WriterTerms,
@@ -259,7 +254,7 @@ impl Shared {
             // The leader uses the lock, or is about to.
             return store.log.lock.is_leased();
         }
-        let is_kept = store.log.end_lease(now);
+        let is_kept = store.end_lease(now);
         if !is_kept && line.turn.take().is_some() {
             drop(line);
             drop(Lead(self, None));
@@ -267,7 +262,7 @@ impl Shared {
         is_kept
     }
 
-    /// The same for a change that leaves a sync that is due to its caller: it is waited for while others go on.
+    /// The same for a change that leaves a due sync to its caller: others go on during the sync.
     pub fn change_and_sync<T>(
         &self,
         terms: WriterTerms,
@@ -280,19 +275,15 @@ impl Shared {
         Ok((outcome, due_work))
     }
 
-    /// Waits for a sync that is overdue, keeping nobody from reading or writing meanwhile.
+    /// Runs an overdue sync without the store.
     fn catch_up_with_disk(&self, due_work: &DueWork) -> Result<()> {
-        let due = if due_work.overdue {
-            self.read_guard().start_sync()
-        } else {
-            None
-        };
-        let Some(syncing) = due else { return Ok(()) };
+        let due = due_work.overdue.then(|| self.read_guard().start_sync());
+        let Some(syncing) = due.flatten() else { return Ok(()) };
         let outcome = syncing.run();
         self.write_guard_as_it_is().end_sync(&syncing, outcome)
     }
 
-    /// Writes a draft as one atomic batch, together with those of other threads. What the draft held may be gone then.
+    /// Writes a draft as one atomic batch, together with those of other threads. The draft may be empty then.
     pub fn commit(
         &self,
         draft: &mut Draft,
@@ -324,7 +315,7 @@ impl Shared {
         if !is_ready || store.options.syncs_every_commit() || store.log.is_sync_due(now) {
             return Ok(None);
         }
-        let committed = store.commit_unsynced(draft, now)?;
+        let committed = store.with_lock(now, |store| store.check_and_write(draft, now))?;
         Ok(Some((committed, DueWork::of(&store, now))))
     }
 
@@ -335,7 +326,9 @@ impl Shared {
         clock: &dyn Fn() -> i64,
     ) -> Result<(Committed, DueWork)> {
         if let Some(_lead) = self.lead_at_once() {
-            return self.write_alone(draft, terms, clock);
+            let (mut outcomes, due_work) = self.write_together(&[draft], terms, clock)?;
+            let outcome = outcomes.pop().unwrap_or(Err(Error::Closed));
+            return outcome.map(|committed| (committed, due_work));
         }
         let me = self.enqueue(Some(std::mem::take(draft)), terms);
         me.wait();
@@ -348,10 +341,10 @@ impl Shared {
         let terms = group.iter().fold(terms, |terms, waiter| terms.with(waiter.terms));
         let written = self.write_together(&drafts, terms, clock);
         let mut mine = Err(Error::Closed);
-        let (outcomes, due_work) = match written {
-            Ok((outcomes, due_work)) => (outcomes, due_work),
-            Err(fault) => (group.iter().map(|_| Err(fault.clone())).collect(), DueWork::default()),
-        };
+        let (outcomes, due_work) = written.unwrap_or_else(|fault| {
+            let outcomes = group.iter().map(|_| Err(fault.clone())).collect();
+            (outcomes, DueWork::default())
+        });
         for (waiter, outcome) in group.iter().zip(outcomes) {
             let outcome = outcome.map(|committed| (committed, due_work));
             if Arc::ptr_eq(waiter, &me) {
@@ -364,29 +357,18 @@ impl Shared {
         mine
     }
 
-    /// Begins to encode a batch of so many changes, and gives drafts whose memory is free again.
+    /// Begins to encode a batch of so many changes; gives drafts to be used again.
     pub fn encode_ahead(&self, changes: usize, now: i64) -> (EncodedAhead, Vec<Draft>) {
         let store = &mut *self.write_guard_as_it_is();
         let ahead = EncodedAhead::begin(&mut store.log, &store.options, changes, now);
         (ahead, store.pending.take_seen())
     }
 
-    /// The edition of the state on which a batch can be written as it is, if that is known now.
+    /// The edition of the state on which a batch is allowed as it is, if that is known now.
     pub fn check_ahead(&self, parts: &[Arc<Draft>]) -> Option<Edition> {
         let store = self.store.try_read().ok()?;
         let fits = store.pending.is_settled() && matches!(check_parts(&store.state, parts), Ok(None));
         fits.then(|| store.state.whole_edition())
-    }
-
-    /// Writes several drafts as one atomic batch.
-    pub fn commit_parts(
-        &self,
-        parts: &[Arc<Draft>],
-        ahead: EncodedAhead,
-        terms: WriterTerms,
-        clock: &dyn Fn() -> i64,
-    ) -> Result<(Committed, DueWork)> {
-        self.change_and_sync(terms, clock, |store| store.commit_parts(parts, ahead, clock()))
     }
 
     fn line(&self) -> MutexGuard<'_, WriterQueue> {
@@ -410,7 +392,7 @@ impl Shared {
         Lead(self, None)
     }
 
-    /// Puts the caller behind all others; its turn comes when it is called.
+    /// Puts the caller at the end of the queue; it is called when its turn comes.
     fn enqueue(&self, draft: Option<Draft>, terms: WriterTerms) -> Arc<Waiter> {
         let me = Arc::new(Waiter {
             thread: thread::current(),
@@ -428,25 +410,11 @@ impl Shared {
         me
     }
 
-    /// The commits at the head of the line; the first of them is the leader's own.
+    /// The commits at the front of the queue; the first is the leader's own.
     fn take_group(&self) -> Vec<Arc<Waiter>> {
         let mut line = self.line();
         let commits = line.waiting.iter().take_while(|waiter| waiter.draft.is_some()).count();
         line.waiting.drain(..commits.min(GROUP_COMMITS)).collect()
-    }
-
-    fn write_alone(&self, draft: &Draft, terms: WriterTerms, clock: &dyn Fn() -> i64) -> Result<(Committed, DueWork)> {
-        let mut store = self.write_guard();
-        store.set_writer_options(terms);
-        if !store.options.syncs_every_commit() {
-            let now = clock();
-            let committed = store.commit_unsynced(draft, now)?;
-            return Ok((committed, DueWork::of(&store, now)));
-        }
-        drop(store);
-        let (mut outcomes, due_work) = self.write_together(&[draft], terms, clock)?;
-        let outcome = outcomes.pop().unwrap_or(Err(Error::Closed));
-        outcome.map(|committed| (committed, due_work))
     }
 
     fn write_together(

@@ -5,7 +5,7 @@
 
 use std::cell::RefCell;
 use std::io;
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,17 +22,17 @@ use super::files::erasing::remove_copy;
 use super::follow::LockPurpose;
 use super::load::tails::check_no_tail_is_left;
 
-/// Whoever can be asked for the store, a moment at a time.
+/// Gives the store for a moment at a time.
 pub trait Turns {
-    /// Runs something on the store while nobody else uses it.
+    /// Runs something on the store alone.
     fn turn<T>(&self, act: impl FnOnce(&mut Store) -> Result<T>) -> Result<T>;
 }
 
-/// A store that nobody shares.
+/// A store that is not shared.
 pub struct Alone<'a>(RefCell<&'a mut Store>);
 
 impl<'a> Alone<'a> {
-    /// For the one who has it.
+    /// For its owner.
     pub fn with(store: &'a mut Store) -> Self {
         Self(RefCell::new(store))
     }
@@ -80,7 +80,7 @@ impl<'a, T: Turns> StoreAccess<'a, T> {
         })
     }
 
-    /// Does something under the writer lock, with the current time.
+    /// Runs something under the writer lock, with the current time.
     pub fn locked<U>(&self, act: impl FnOnce(&mut Store, i64) -> Result<U>) -> Result<U> {
         self.turns.turn(|store| {
             let now = (self.now)();
@@ -104,7 +104,7 @@ impl<'a, T: Turns> StoreAccess<'a, T> {
     }
 }
 
-/// Syncs while others go on: what is left to sync under the lock is little then.
+/// Syncs while others go on, so that little is left to sync under the lock.
 pub(super) fn sync(turns: &impl Turns) -> Result<()> {
     let Some(syncing) = turns.turn(|store| Ok(store.start_sync()))? else {
         return Ok(());
@@ -127,8 +127,15 @@ impl Drop for Care {
 
 /// Waits for the care of the store, without keeping the store meanwhile, and clears away what was left unfinished.
 pub(super) fn take_care(turns: &impl Turns, now: i64) -> Result<Care> {
-    let candidate = turns.turn(CareWaiter::of)?;
-    let care = candidate.wait()?;
+    let (site, patience, signature) = turns.turn(|store| {
+        store.check_open()?;
+        store.log.check_poison()?;
+        // After this the folder is there, and with it the place for the lock.
+        store.log.with_lock_for_a_moment(|_| Ok(()))?;
+        let options = &store.options;
+        Ok((Arc::clone(&store.site), options.lock_timeout, options.signature.clone()))
+    })?;
+    let care = wait_for_care(&*site.disk, &site.layout.care_lock(), patience, &signature)?;
     turns.turn(|store| {
         store.with_lock_to(LockPurpose::Judge, now, |store| {
             sweep(&*store.site.disk, &store.site.layout)
@@ -137,48 +144,24 @@ pub(super) fn take_care(turns: &impl Turns, now: i64) -> Result<Care> {
     Ok(care)
 }
 
-/// What it takes to wait for the care of a store.
-struct CareWaiter {
-    disk: Arc<dyn Disk>,
-    path: PathBuf,
-    patience: Duration,
-    signature: String,
-}
-
-impl CareWaiter {
-    /// After this the folder is there, and with it the place for the lock.
-    fn of(store: &mut Store) -> Result<Self> {
-        store.check_open()?;
-        store.log.check_poison()?;
-        store.log.with_lock_for_a_moment(|_| Ok(()))?;
-        Ok(Self {
-            disk: Arc::clone(&store.site.disk),
-            path: store.site.layout.care_lock(),
-            patience: store.options.lock_timeout,
-            signature: store.options.signature.clone(),
-        })
-    }
-
-    fn wait(&self) -> Result<Care> {
-        let path = &self.path;
-        for _ in 0..LOCK_FILE_TRIES {
-            let lock = self.disk.lock_file(path).at(path)?;
-            check_note(&*lock, path)?;
-            if !lock.acquire(self.patience).at(path)? {
-                return Err(Error::Locked {
-                    holder: lock.note().unwrap_or_default(),
-                    path: path.clone(),
-                });
-            }
-            let care = Care { lock };
-            let identity = care.lock.identity().at(path)?;
-            if self.disk.status(path).is_ok_and(|now| now.identity == identity) {
-                care.lock.write_note(&self.signature).at(path)?;
-                return Ok(care);
-            }
+fn wait_for_care(disk: &dyn Disk, path: &Path, patience: Duration, signature: &str) -> Result<Care> {
+    for _ in 0..LOCK_FILE_TRIES {
+        let lock = disk.lock_file(path).at(path)?;
+        check_note(&*lock, path)?;
+        if !lock.acquire(patience).at(path)? {
+            return Err(Error::Locked {
+                holder: lock.note().unwrap_or_default(),
+                path: path.to_owned(),
+            });
         }
-        Err(Error::io(path, io::Error::other("the lock file keeps being replaced")))
+        let care = Care { lock };
+        let identity = care.lock.identity().at(path)?;
+        if disk.status(path).is_ok_and(|now| now.identity == identity) {
+            care.lock.write_note(signature).at(path)?;
+            return Ok(care);
+        }
     }
+    Err(Error::io(path, io::Error::other("the lock file keeps being replaced")))
 }
 
 /// Before a compaction: refuses a log with a tail of whole events, which the next writer would move aside.
@@ -187,14 +170,14 @@ pub(super) fn check_tail_at_the_end(store: &mut Store) -> Result<()> {
     if store.log.report.tail.as_ref().is_none_or(|tail| tail.events == 0) || store.log.check_poison().is_err() {
         return Ok(());
     }
-    // Without the lock it may have been somebody's write that was not done.
+    // Without the lock it may be a write that is not done.
     store.with_lock_for_a_moment(|store| {
         store.reload(&mut |_, _| {})?;
         check_no_tail_is_left(&store.site, &store.log)
     })
 }
 
-/// Removes what unfinished work left behind. Both locks are held: nobody is at work on any of it.
+/// Removes what unfinished work left behind. Both locks are held, so none of it is in use.
 fn sweep(disk: &dyn Disk, layout: &Layout) -> Result<()> {
     remove_ours(disk, &layout.bases(), is_base_draft)?;
     remove_ours(disk, &layout.archives(), is_archive_draft)?;

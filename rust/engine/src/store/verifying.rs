@@ -58,7 +58,6 @@ impl Verification {
     }
 }
 
-/// Looks at nothing, and ends when it is stopped.
 struct Stoppable<'a>(&'a AtomicBool);
 
 impl Sink for Stoppable<'_> {
@@ -81,75 +80,63 @@ impl Sink for Stoppable<'_> {
 pub fn verify_opened(turns: &impl Turns, now: i64) -> Result<()> {
     let (work, threads) = turns.turn(|store| {
         store.refresh()?;
-        Ok((store.unverified(), store.options.threads))
+        Ok((unverified(store), store.options.threads))
     })?;
     let run = |work: &Verification| work.run(Reading::new(threads), &AtomicBool::new(false), &mut || {});
     let Some((work, is_whole)) = work.and_then(|work| run(&work).map(|is_whole| (work, is_whole))) else {
         return Ok(());
     };
     turns.turn(|store| {
-        store.end_verifying(&work, is_whole, now);
+        end_verifying(store, &work, is_whole, now);
         store.refresh()
     })
 }
 
-impl Store {
-    /// What the background verification has to read, if anything.
-    pub(in crate::store) fn start_verifying(&self) -> Option<Verification> {
-        self.unverified().filter(|_| self.verified.is_pending)
-    }
+/// What the background verification has to read, if anything.
+pub(in crate::store) fn start_verifying(store: &Store) -> Option<Verification> {
+    unverified(store).filter(|_| store.verified.is_pending)
+}
 
-    /// What has not been verified since the store was opened.
-    fn unverified(&self) -> Option<Verification> {
-        let log = self.log.open().filter(|_| self.verified.seq.is_none())?;
-        let base = match &log.origin {
-            Origin::Ours(sentinel) => sentinel.base_sha256,
-            _ => None,
-        };
-        Some(Verification {
-            site: Arc::clone(&self.site),
-            log: Arc::clone(&log.file),
-            until: log.walk.end,
-            head: log.mark().head.unwrap_or(Hex::spell(&[0; 32])),
-            seq: log.mark().last_seq,
-            base,
-            state_id: self.state.changes().state_id().clone(),
-        })
-    }
+/// What has not been verified since the store was opened.
+fn unverified(store: &Store) -> Option<Verification> {
+    let log = store.log.open().filter(|_| store.verified.seq.is_none())?;
+    let base = match &log.origin {
+        Origin::Ours(sentinel) => sentinel.base_sha256,
+        _ => None,
+    };
+    Some(Verification {
+        site: Arc::clone(&store.site),
+        log: Arc::clone(&log.file),
+        until: log.walk.end,
+        head: log.mark().head.unwrap_or(Hex::spell(&[0; 32])),
+        seq: log.mark().last_seq,
+        base,
+        state_id: store.state.changes().state_id().clone(),
+    })
+}
 
-    /// Takes the outcome of a verification that ended at this moment. If the log or its base is not what was sealed, the next call reads
-    /// all of it and reports what is damaged.
-    pub(in crate::store) fn end_verifying(&mut self, work: &Verification, is_whole: bool, now: i64) {
-        if *self.state.changes().state_id() != work.state_id {
-            return;
-        }
-        if !is_whole {
-            return self.distrust();
-        }
-        self.verified = VerifiedChain {
-            seq: Some(work.seq),
-            at: Some(now),
-            is_pending: false,
-        };
+/// Takes the outcome of a verification. If the log or its base is not what was sealed, the next call reads all of it and reports
+/// what is damaged.
+pub(in crate::store) fn end_verifying(store: &mut Store, work: &Verification, is_whole: bool, now: i64) {
+    if *store.state.changes().state_id() != work.state_id {
+        return;
     }
-
-    /// What was not verified is not used for answers any more: the next call reads and checks the whole log.
-    pub(in crate::store) fn distrust(&self) {
-        if let Some(sealed) = self.state.slots.sealed() {
-            sealed.mark().store(true, Ordering::Relaxed);
-        }
-        if self.verified.seq.is_none() {
-            self.is_distrusted.store(true, Ordering::Relaxed);
-        }
+    if !is_whole {
+        return distrust(store);
     }
+    store.verified = VerifiedChain {
+        seq: Some(work.seq),
+        at: Some(now),
+        is_pending: false,
+    };
+}
 
-    /// Whether a check failed since the log was read: it is read again before anything is answered.
-    pub(in crate::store) fn has_failed(&self) -> bool {
-        self.state.slots.has_failed() || self.is_distrusted.load(Ordering::Relaxed)
+/// What was not verified is not used for answers any more: the next call reads and checks the whole log.
+pub(in crate::store) fn distrust(store: &Store) {
+    if let Some(sealed) = store.state.slots.sealed() {
+        sealed.mark().store(true, Ordering::Relaxed);
     }
-
-    /// How far the chain was verified since the store was opened.
-    pub fn verified(&self) -> VerifiedChain {
-        self.verified
+    if store.verified.seq.is_none() {
+        store.is_distrusted.store(true, Ordering::Relaxed);
     }
 }

@@ -11,6 +11,7 @@ use std::time::Duration;
 use super::sealing::seal_state;
 use super::search::follow_text::seal_text;
 use super::shared::{DueWork, Shared};
+use super::verifying::{end_verifying, start_verifying};
 use chronolog::error::{Error, Result};
 use chronolog::host::{Host, Join};
 use chronolog::memory;
@@ -290,7 +291,7 @@ impl Worker {
 
     /// Verifies what an opening took from segments. It takes at most a quarter of a core, and ends when the store is closed.
     fn verify(&self) {
-        let Some(work) = self.store.read_guard().start_verifying() else {
+        let Some(work) = start_verifying(&self.store.read_guard()) else {
             return;
         };
         let stopped = AtomicBool::new(false);
@@ -305,14 +306,14 @@ impl Worker {
         });
         if let Some(is_whole) = outcome {
             let now = self.host.now();
-            self.store.write_guard().end_verifying(&work, is_whole, now);
+            end_verifying(&mut self.store.write_guard(), &work, is_whole, now);
         }
     }
 
     /// Notes a head that was synced so soon after another one that it was left for later.
     fn note_head(&self) {
         let mut store = self.store.write_guard();
-        if store.log.head.is_owed() {
+        if store.log.head.is_owed {
             store.log.tell_known_head();
         }
     }

@@ -17,12 +17,12 @@ static GATE: AtomicBool = AtomicBool::new(false);
 static FORKS: AtomicU32 = AtomicU32::new(0);
 static LOCKS: Mutex<Vec<RawFd>> = Mutex::new(Vec::new());
 
-/// Who waits at the gate looks again after this long.
+/// How long to wait between two tries at the gate.
 const LOOK: Duration = Duration::from_micros(20);
 /// A fork waits no longer than this for a file to be opened: a file system that hangs must not hang everything.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Shuts the gate, within some time: nobody opens a lock until it is opened.
+/// Shuts the gate, within some time: no lock is opened until it is opened.
 fn shut(patience: Duration) {
     let began = Instant::now();
     while GATE
@@ -60,7 +60,7 @@ fn locks() -> MutexGuard<'static, Vec<RawFd>> {
     LOCKS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Before a fork: waits until nobody opens or closes a lock, and keeps everybody from it. One of the two below must follow.
+/// Before a fork: waits until no lock is being opened or closed, and prevents it. One of the two below must follow.
 pub fn before_fork() {
     shut(PATIENCE);
 }
@@ -76,7 +76,7 @@ pub fn after_fork_in_child() -> Vec<RawFd> {
     let shared = match LOCKS.try_lock() {
         Ok(mut locks) => std::mem::take(&mut *locks),
         Err(TryLockError::Poisoned(locks)) => std::mem::take(&mut *locks.into_inner()),
-        // Only if somebody forked past the gate: the thread that has it is not here.
+        // Only after a fork past the gate: the thread that has it is in the parent.
         Err(TryLockError::WouldBlock) => Vec::new(),
     };
     open();

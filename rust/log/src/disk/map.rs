@@ -1,6 +1,6 @@
 //! Reads a file without copying it, by mapping it into memory.
 //!
-//! The compiler cannot check that nobody shortens the file while it is mapped. So only files are mapped that we never
+//! The compiler cannot check that the file is not shortened while it is mapped. So only files are mapped that we never
 //! cut: rows of embeddings, and what is derived from them.
 
 #![allow(unsafe_code)]
@@ -22,7 +22,6 @@ enum MappedBytes {
     Mapped(memmap2::Mmap),
     /// In words, so that whatever the file holds is aligned.
     Copied(Vec<u64>),
-    Nothing,
 }
 
 impl Mapping {
@@ -53,7 +52,7 @@ impl Mapping {
     #[must_use]
     pub fn nothing() -> Self {
         Self {
-            bytes: MappedBytes::Nothing,
+            bytes: MappedBytes::Copied(Vec::new()),
             length: 0,
         }
     }
@@ -65,7 +64,6 @@ impl Mapping {
         match &self.bytes {
             MappedBytes::Mapped(map) => map,
             MappedBytes::Copied(words) => &bytemuck::cast_slice(words)[..self.length],
-            MappedBytes::Nothing => &[],
         }
     }
 }

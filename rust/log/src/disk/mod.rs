@@ -72,7 +72,7 @@ pub struct FolderMode {
 pub trait Disk: Send + Sync {
     /// From here on nothing in this folder of a store is reached through a symbolic link.
     fn guard(&self, _folder: &Path, _manner: FolderMode) {}
-    /// Nobody looks into this folder here any more.
+    /// Ends [`Disk::guard`].
     fn unguard(&self, _folder: &Path) {}
     /// Where a folder is, without the links that the way to it may lead through.
     fn real_path(&self, path: &Path) -> PathBuf {
@@ -189,7 +189,7 @@ pub trait LockFile: Send + Sync {
     }
 }
 
-/// Makes room for more bytes. How many is what a file says: memory that cannot be had is an error then, and no end.
+/// Makes room for more bytes. A file may name any number: memory that cannot be had is an error and does not end the process.
 fn make_room(buffer: &mut Vec<u8>, more: usize) -> io::Result<()> {
     buffer.try_reserve(more).map_err(|_| io::ErrorKind::OutOfMemory.into())
 }
@@ -197,7 +197,7 @@ fn make_room(buffer: &mut Vec<u8>, more: usize) -> io::Result<()> {
 /// From this size on, clearing memory that nothing will be read into costs more than to ask how long a file is.
 const LARGE_BYTES: usize = 64 * 1024;
 
-/// How many of `length` bytes there are behind an offset; of few of them nobody asks.
+/// How many of `length` bytes there are behind an offset; not looked up for few.
 fn within(file: &dyn DiskFile, offset: u64, length: usize) -> io::Result<usize> {
     if length < LARGE_BYTES {
         return Ok(length);
@@ -225,6 +225,24 @@ pub fn read_over(file: &dyn DiskFile, buffer: &mut Vec<u8>, offset: u64, length:
     let filled = fill(file, buffer, offset);
     buffer.truncate(filled.as_ref().copied().unwrap_or(0));
     filled
+}
+
+/// So much of two files is compared at a time.
+const COMPARED_BYTES: u64 = 1024 * 1024;
+
+/// Whether two files hold the same bytes, each from its offset on.
+pub fn is_same(left: (&dyn DiskFile, u64), right: (&dyn DiskFile, u64), length: u64) -> io::Result<bool> {
+    let (mut one, mut other, mut at) = (Vec::new(), Vec::new(), 0);
+    while at < length {
+        let piece = (length - at).min(COMPARED_BYTES);
+        read_over(left.0, &mut one, left.1 + at, piece as usize)?;
+        read_over(right.0, &mut other, right.1 + at, piece as usize)?;
+        if one != other || (one.len() as u64) < piece {
+            return Ok(false);
+        }
+        at += piece;
+    }
+    Ok(true)
 }
 
 /// Reads until the target is full or the file ends; how many bytes that were.

@@ -27,14 +27,14 @@ const THROUGH: OFlags = OFlags::RDONLY;
 /// Reading and writing, for the group and for all others.
 const OTHERS_FILE: RawMode = 0o066;
 const OTHERS_FOLDER: RawMode = 0o077;
-/// The group may write: the folder is shared, and everybody's files must be everybody's.
+/// The group may write: the folder is shared, and so are its files.
 const GROUP_WRITES: RawMode = 0o020;
 const GROUP: RawMode = 0o070;
 /// A folder of a group, whose files belong to that group.
 const SHARED_FOLDER: RawMode = 0o2770;
 const ALL_BITS: RawMode = 0o7777;
 
-/// Who may write everywhere, and should leave nothing behind that its owner cannot read.
+/// The user that may write everywhere; its files must stay readable for the owner of the folder.
 const ADMINISTRATOR: u32 = 0;
 
 const MOST_TRIES: usize = 16;
@@ -59,7 +59,7 @@ impl Roots {
         }
     }
 
-    /// Nobody looks into this folder any more.
+    /// Ends [`Roots::add`].
     pub fn remove(&self, folder: &Path) {
         let mut roots = self.0.write().unwrap_or_else(PoisonError::into_inner);
         roots.retain(|(known, _)| known != folder);
@@ -92,16 +92,16 @@ impl Roots {
             let flags = how | OFlags::DIRECTORY | OFlags::CLOEXEC;
             return Ok(retry_on_intr(|| rustix::fs::open(path, flags, Mode::empty()))?);
         };
-        let mut folder = step(CWD, top.as_os_str(), how).map_err(|fault| told(top, fault))?;
+        let mut folder = step(CWD, top.as_os_str(), how, top)?;
         let mut here = top.to_owned();
         for name in path.strip_prefix(top).map_err(io::Error::other)? {
             here.push(name);
-            folder = step(folder, name, how).map_err(|fault| told(&here, fault))?;
+            folder = step(folder, name, how, &here)?;
         }
         Ok(folder)
     }
 
-    /// A name, and the folder it stands in.
+    /// A name, and the folder it is in.
     pub fn place<'a>(&self, path: &'a Path) -> io::Result<ReachedPlace<'a>> {
         let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
         let root = self.of(path);
@@ -140,33 +140,18 @@ impl Roots {
     }
 }
 
-fn step(from: impl AsFd, name: &OsStr, how: OFlags) -> Result<OwnedFd, StepFault> {
+/// Opens the folder `name` in another one; `path` is the whole way to it.
+fn step(from: impl AsFd, name: &OsStr, how: OFlags, path: &Path) -> io::Result<OwnedFd> {
     let flags = how | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let opened = retry_on_intr(|| rustix::fs::openat(&from, name, flags, Mode::empty()));
     opened.map_err(|errno| match errno {
-        Errno::NOTDIR | Errno::LOOP => StepFault::UnexpectedEntry(match kind_of(from, name) {
-            Some(FileType::Symlink) => UnexpectedKind::Link,
-            _ => UnexpectedKind::NoFolder,
-        }),
-        errno => StepFault::System(errno),
+        Errno::NOTDIR | Errno::LOOP => {
+            let there = rustix::fs::statat(&from, name, AtFlags::SYMLINK_NOFOLLOW);
+            let is_link = there.is_ok_and(|there| FileType::from_raw_mode(there.st_mode) == FileType::Symlink);
+            UnexpectedEntry::at(path, UnexpectedKind::link_or(is_link, UnexpectedKind::NoFolder))
+        }
+        errno => errno.into(),
     })
-}
-
-enum StepFault {
-    UnexpectedEntry(UnexpectedKind),
-    System(Errno),
-}
-
-fn told(path: &Path, fault: StepFault) -> io::Error {
-    match fault {
-        StepFault::UnexpectedEntry(found) => UnexpectedEntry::at(path, found),
-        StepFault::System(errno) => errno.into(),
-    }
-}
-
-fn kind_of(folder: impl AsFd, name: &OsStr) -> Option<FileType> {
-    let there = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
-    Some(FileType::from_raw_mode(there.st_mode))
 }
 
 /// A name in a folder that was reached.
@@ -179,16 +164,12 @@ pub(super) struct ReachedPlace<'a> {
 }
 
 impl ReachedPlace<'_> {
-    /// Whether a file stands here; what is neither a file nor nothing is an error.
-    pub fn is_file(&self) -> io::Result<bool> {
-        let follow = match self.root {
-            Some(_) => AtFlags::SYMLINK_NOFOLLOW,
-            None => AtFlags::empty(),
-        };
-        self.is_plain(follow)
+    /// Whether a file is here; what is neither a file nor nothing is an error.
+    fn is_file(&self) -> io::Result<bool> {
+        self.is_plain(self.root.map_or(AtFlags::empty(), |_| AtFlags::SYMLINK_NOFOLLOW))
     }
 
-    /// The same, without following a link anywhere.
+    /// The same with the given way to follow links.
     fn is_plain(&self, follow: AtFlags) -> io::Result<bool> {
         match retry_on_intr(|| rustix::fs::statat(&self.folder, self.name, follow)) {
             Ok(there) => match FileType::from_raw_mode(there.st_mode) {
@@ -201,7 +182,7 @@ impl ReachedPlace<'_> {
         }
     }
 
-    /// Opens a file, and nothing else: a pipe in its place would keep whoever opens it waiting for ever.
+    /// Opens a file, and nothing else: opening a pipe in its place would never return.
     pub fn open(&self, access: OFlags) -> io::Result<File> {
         if !self.is_file()? {
             return Err(Errno::NOENT.into());
@@ -269,13 +250,12 @@ impl ReachedPlace<'_> {
         match rustix::fs::mkdirat(&self.folder, self.name, mode) {
             Ok(()) => {}
             Err(Errno::EXIST) => {
-                let there = step(&self.folder, self.name, THROUGH);
-                return there.map(drop).map_err(|fault| told(self.path, fault));
+                return step(&self.folder, self.name, THROUGH, self.path).map(drop);
             }
             Err(errno) => return Err(errno.into()),
         }
         let is_root = self.root.is_some_and(|(top, _)| top == self.path);
-        if let Ok(made) = step(&self.folder, self.name, OFlags::RDONLY) {
+        if let Ok(made) = step(&self.folder, self.name, OFlags::RDONLY, self.path) {
             match self.root {
                 Some((_, manner)) if is_root && manner.shared => open_to(&made, SHARED_FOLDER),
                 _ => around.hand_over(&made, around.mode),
@@ -284,7 +264,7 @@ impl ReachedPlace<'_> {
         Ok(())
     }
 
-    /// Whose the folder is that this stands in, if it is one of ours.
+    /// The owner of the folder around it, if that is one of ours.
     fn around(&self) -> io::Result<Around> {
         match self.root {
             Some((top, _)) if top != self.path => {
@@ -315,7 +295,7 @@ impl ReachedPlace<'_> {
         rustix::fs::unlinkat(&self.folder, self.name, what)
     }
 
-    /// Gives what stands here another name. A file may be replaced by it, nothing else.
+    /// Gives it another name. Only a file may be replaced.
     pub fn rename(&self, to: &ReachedPlace<'_>) -> io::Result<()> {
         if to.root.is_some() {
             to.is_file()?;
@@ -338,7 +318,7 @@ impl ReachedPlace<'_> {
     }
 }
 
-/// Whose the folder is that something is made in, and who may use it.
+/// The owner and the permissions of the folder around a new file.
 struct Around {
     mode: RawMode,
     owner: Option<(u32, u32)>,

@@ -104,15 +104,8 @@ impl Disk for RealDisk {
                 length: there.len(),
             });
         }
-        let is_link = there.file_type().is_symlink();
-        Err(UnexpectedEntry::at(
-            path,
-            if is_link {
-                UnexpectedKind::Link
-            } else {
-                UnexpectedKind::NoFile
-            },
-        ))
+        let found = UnexpectedKind::link_or(there.file_type().is_symlink(), UnexpectedKind::NoFile);
+        Err(UnexpectedEntry::at(path, found))
     }
 
     fn exists(&self, path: &Path) -> bool {
@@ -124,7 +117,8 @@ impl Disk for RealDisk {
         let file = Lockable::of(|| place.open_or_create())?;
         Ok(Box::new(RealLock {
             file,
-            turn: FolderTurn::at(path),
+            folder: path.parent().map(Path::to_owned).unwrap_or_default(),
+            taken: Mutex::default(),
         }))
     }
 }
@@ -185,7 +179,19 @@ impl DiskFile for RealFile {
 
 struct RealLock {
     file: Lockable,
-    turn: FolderTurn,
+    folder: PathBuf,
+    taken: Mutex<Taken>,
+}
+
+/// How a writer has taken the lock so far, for fair turns.
+#[derive(Default)]
+struct Taken {
+    /// Since when this writer has taken the lock again and again.
+    since: Option<Instant>,
+    released: Option<Instant>,
+    /// The folder, on a handle of this writer's own: waiting writers lock it.
+    sign: Option<Lockable>,
+    waits: u64,
 }
 
 /// A waiting writer looks again after this long at first, and up to [`LONGEST_PAUSE`] later.
@@ -196,7 +202,7 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(2);
 impl LockFile for RealLock {
     fn acquire(&self, patience: Duration) -> io::Result<bool> {
         if !patience.is_zero()
-            && let Some(pause) = self.turn.pause()
+            && let Some(pause) = self.pause()
         {
             std::thread::sleep(pause.min(patience));
         }
@@ -204,16 +210,22 @@ impl LockFile for RealLock {
             return Ok(true);
         }
         let outcome = self.wait(patience);
-        self.turn.stop_waiting(!patience.is_zero());
+        let mut taken = self.taken();
+        // A try without patience is no waiting.
+        taken.waits += u64::from(!patience.is_zero());
+        taken.since = Some(Instant::now());
+        if let Some(sign) = &taken.sign {
+            let _ = sign.unlock();
+        }
         outcome
     }
 
     fn waits(&self) -> u64 {
-        self.turn.waits()
+        self.taken().waits
     }
 
     fn release(&self) -> io::Result<()> {
-        self.turn.release();
+        self.taken().released = Some(Instant::now());
         self.file.unlock()
     }
 
@@ -252,17 +264,21 @@ impl RealLock {
 
     fn wait(&self, patience: Duration) -> io::Result<bool> {
         let began = Instant::now();
-        let mut pause = if self.turn.was_just_here() {
-            LONGEST_PAUSE
-        } else {
-            FIRST_PAUSE
+        let released = self.taken().released;
+        // A writer that had the lock a moment ago has no hurry.
+        let mut pause = match released.is_some_and(|released| released.elapsed() < A_MOMENT_AGO) {
+            true => LONGEST_PAUSE,
+            false => FIRST_PAUSE,
         };
         loop {
             let waited = began.elapsed();
             if waited >= patience {
                 return Ok(false);
             }
-            self.turn.wait();
+            // Shows others that this writer waits. Without the sign it waits all the same.
+            if let Some(sign) = self.taken().sign(&self.folder) {
+                let _ = sign.try_lock_shared();
+            }
             std::thread::sleep(pause.min(patience - waited));
             if self.try_acquire()? {
                 return Ok(true);
@@ -270,43 +286,9 @@ impl RealLock {
             pause = (pause * 2).min(LONGEST_PAUSE);
         }
     }
-}
-
-/// For how long a writer may go on taking the lock while others wait.
-const SHARE: Duration = Duration::from_millis(8);
-
-/// A gap of this length, with the lock free, is one that every waiting writer has seen.
-const FAIR_GAP: Duration = Duration::from_millis(3);
-
-/// Who had the lock within this time has no hurry.
-const A_MOMENT_AGO: Duration = Duration::from_millis(100);
-
-#[derive(Default)]
-pub(super) struct FolderTurn {
-    folder: PathBuf,
-    taken: Mutex<Taken>,
-}
-
-#[derive(Default)]
-struct Taken {
-    /// Since when this writer has taken the lock again and again.
-    since: Option<Instant>,
-    released: Option<Instant>,
-    /// The folder, on a handle of this writer's own.
-    sign: Option<Lockable>,
-    waits: u64,
-}
-
-impl FolderTurn {
-    pub(super) fn at(lock: &Path) -> Self {
-        Self {
-            folder: lock.parent().map(Path::to_owned).unwrap_or_default(),
-            taken: Mutex::default(),
-        }
-    }
 
     /// How long this writer should leave the lock alone before it takes it again.
-    pub(super) fn pause(&self) -> Option<Duration> {
+    fn pause(&self) -> Option<Duration> {
         let mut taken = self.taken();
         let now = Instant::now();
         let since = *taken.since.get_or_insert(now);
@@ -321,42 +303,18 @@ impl FolderTurn {
         taken.others_wait(&self.folder).then_some(FAIR_GAP)
     }
 
-    /// Whether this writer had the lock a moment ago.
-    pub(super) fn was_just_here(&self) -> bool {
-        let released = self.taken().released;
-        released.is_some_and(|released| released.elapsed() < A_MOMENT_AGO)
-    }
-
-    /// This writer waits: others shall know. Without a sign it waits all the same, only less lucky.
-    pub(super) fn wait(&self) {
-        if let Some(sign) = self.taken().sign(&self.folder) {
-            let _ = sign.try_lock_shared();
-        }
-    }
-
-    /// How often this writer waited.
-    pub(super) fn waits(&self) -> u64 {
-        self.taken().waits
-    }
-
-    /// This writer waits no more; a new turn begins. Who has no patience only looked, and did not wait.
-    pub(super) fn stop_waiting(&self, has_waited: bool) {
-        let mut taken = self.taken();
-        taken.waits += u64::from(has_waited);
-        taken.since = Some(Instant::now());
-        if let Some(sign) = &taken.sign {
-            let _ = sign.unlock();
-        }
-    }
-
-    pub(super) fn release(&self) {
-        self.taken().released = Some(Instant::now());
-    }
-
     fn taken(&self) -> MutexGuard<'_, Taken> {
         self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+/// For how long a writer may go on taking the lock while others wait.
+const SHARE: Duration = Duration::from_millis(8);
+
+/// A gap of this length, with the lock free, is one that every waiting writer has seen.
+const FAIR_GAP: Duration = Duration::from_millis(3);
+
+const A_MOMENT_AGO: Duration = Duration::from_millis(100);
 
 impl Taken {
     fn sign(&mut self, folder: &Path) -> Option<&File> {
@@ -373,15 +331,13 @@ impl Taken {
     }
 
     fn others_wait(&mut self, folder: &Path) -> bool {
-        match self.sign(folder).map(File::try_lock) {
-            Some(Ok(())) => {
-                if let Some(sign) = &self.sign {
-                    let _ = sign.unlock();
-                }
-                false
-            }
-            Some(Err(std::fs::TryLockError::WouldBlock)) => true,
-            _ => false,
+        let Some(sign) = self.sign(folder) else {
+            return false;
+        };
+        let tried = sign.try_lock();
+        if tried.is_ok() {
+            let _ = sign.unlock();
         }
+        matches!(tried, Err(TryLockError::WouldBlock))
     }
 }

@@ -9,7 +9,7 @@ use rustix::io::Errno;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum UnexpectedKind {
-    /// A symbolic link: whoever planted it chooses what we would read, write or remove.
+    /// A symbolic link: its author would choose what we read, write or remove.
     #[error(
         "this is a symbolic link, and nothing in a store is reached through one: \
          remove the link, or put what it leads to in its place"
@@ -32,18 +32,18 @@ pub enum UnexpectedKind {
     Backup,
 }
 
-/// What every line of a log says, and nothing else of ours.
+/// In every line of a log, and in no other file of ours.
 const IN_EVERY_LINE: &[u8] = b"\"prev_hash\"";
 
 const PACKED: &[u8] = b"\x28\xb5\x2f\xfd";
 
-/// Whether a file begins as logs, states and archives do: two may have been swapped, and nothing is written over those.
+/// Whether a file begins as logs, states and archives do: these are not written over, because two files may have been swapped.
 pub fn is_swapped(beginning: &[u8]) -> bool {
     let begins_so = beginning.starts_with(b"{\"") || beginning.starts_with(PACKED);
     begins_so || memchr::memmem::find(beginning, IN_EVERY_LINE).is_some()
 }
 
-/// Why a name of ours was not touched. It travels inside an [`io::Error`], so that whoever cares can tell.
+/// Why a name of ours was not touched, inside an [`io::Error`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{found}")]
 pub struct UnexpectedEntry {
@@ -52,7 +52,7 @@ pub struct UnexpectedEntry {
 }
 
 impl UnexpectedEntry {
-    /// What stands at `path`, as an error.
+    /// The entry at `path`, as an error.
     pub fn at(path: &Path, found: UnexpectedKind) -> io::Error {
         Self {
             path: path.to_owned(),
@@ -61,7 +61,7 @@ impl UnexpectedEntry {
         .into()
     }
 
-    /// The stranger that an error speaks of, if it does.
+    /// The entry in an error, if there is one.
     pub fn in_error(fault: &io::Error) -> Option<&Self> {
         fault.get_ref()?.downcast_ref()
     }
@@ -71,7 +71,7 @@ impl UnexpectedEntry {
         self.found == UnexpectedKind::Link
     }
 
-    /// Where it stands: not always the file that was asked for, but the folder on the way to it.
+    /// Where it is: the file itself, or a folder on the way to it.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -91,17 +91,21 @@ impl UnexpectedEntry {
 
 impl From<UnexpectedEntry> for io::Error {
     fn from(stranger: UnexpectedEntry) -> Self {
-        let kind = match stranger.found {
-            UnexpectedKind::Link | UnexpectedKind::NoFile => io::ErrorKind::InvalidInput,
-            UnexpectedKind::NoFolder => io::ErrorKind::NotADirectory,
-            UnexpectedKind::Foreign | UnexpectedKind::Swapped => io::ErrorKind::AlreadyExists,
-            UnexpectedKind::Backup => io::ErrorKind::ReadOnlyFilesystem,
+        let kind = match stranger.is_link() {
+            true => io::ErrorKind::InvalidInput,
+            false => Self::from_raw_os_error(stranger.code()).kind(),
         };
         Self::new(kind, stranger)
     }
 }
 
-/// What the system said, and of which file. It travels inside an [`io::Error`] of the same kind, until it is told.
+impl UnexpectedKind {
+    pub(super) fn link_or(is_link: bool, other: Self) -> Self {
+        if is_link { Self::Link } else { other }
+    }
+}
+
+/// A fault of the system with its file, inside an [`io::Error`] of the same kind.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {fault}", path.display())]
 pub struct NamedFault {
@@ -111,7 +115,7 @@ pub struct NamedFault {
 }
 
 impl NamedFault {
-    /// The file that an error speaks of, if it says so, and what the system said of it.
+    /// The file that an error names, if it names one, and the fault of the system.
     pub fn apart(fault: io::Error) -> (Option<PathBuf>, io::Error) {
         if let Some(stranger) = UnexpectedEntry::in_error(&fault) {
             return (Some(stranger.path().to_owned()), fault);
@@ -132,45 +136,12 @@ pub trait Naming<T> {
 impl<T> Naming<T> for io::Result<T> {
     fn naming(self, path: &Path) -> Self {
         self.map_err(|fault| {
-            // What stands inside an error is looked for by others, who would not find it one deeper.
+            // Callers look for an inner error, and would not find it one level deeper.
             if fault.get_ref().is_some() {
                 return fault;
             }
             let path = path.to_owned();
             io::Error::new(fault.kind(), NamedFault { path, fault })
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::UnexpectedKind;
-    use super::*;
-
-    fn refused() -> io::Error {
-        io::Error::from_raw_os_error(13)
-    }
-
-    #[test]
-    fn the_first_name_stays_and_the_fault_comes_out_as_it_was() {
-        let named = Err::<(), _>(refused())
-            .naming(Path::new("base/x"))
-            .naming(Path::new("log"));
-        let fault = named.expect_err("a fault");
-        assert_eq!(fault.kind(), io::ErrorKind::PermissionDenied);
-        assert!(fault.to_string().starts_with("base/x: "), "{fault}");
-        let (path, fault) = NamedFault::apart(fault);
-        assert_eq!(path.as_deref(), Some(Path::new("base/x")));
-        assert_eq!(fault.raw_os_error(), Some(13));
-    }
-
-    #[test]
-    fn what_says_where_it_stands_is_left_alone() {
-        let stranger = UnexpectedEntry::at(Path::new("base"), UnexpectedKind::NoFolder);
-        let fault = Err::<(), _>(stranger).naming(Path::new("base/x")).expect_err("a fault");
-        assert!(UnexpectedEntry::in_error(&fault).is_some());
-        assert_eq!(NamedFault::apart(fault).0.as_deref(), Some(Path::new("base")));
-        let (path, fault) = NamedFault::apart(refused());
-        assert_eq!((path, fault.raw_os_error()), (None, Some(13)));
     }
 }

@@ -17,7 +17,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// The bytes of the operating system that nobody can guess.
+    /// The random bytes of the operating system.
     #[must_use]
     pub fn randomness() -> Randomness {
         Randomness::of(|bytes| getrandom::fill(bytes).map_err(io::Error::other))

@@ -29,13 +29,13 @@ use crate::wal::writer::{ChainEnd, Lines};
 /// Memory for lines is kept from one commit to the next, up to so much.
 const SPARE_BYTES: usize = 16 * 1024 * 1024;
 
-/// A log, as one of those who read and write it has it. It knows lines, not what they say.
+/// A log that one reader or writer has open. It knows lines, not records.
 pub struct Log {
     pub(super) site: Arc<Site>,
     pub(super) durability: Durability,
     /// The file, once there is one and it was read.
     pub(super) open: Option<OpenLog>,
-    /// What the last look found; whoever looks at more than the log adds to it.
+    /// What the last look found.
     pub report: Report,
     /// The note about its head.
     pub head: HeadNote,
@@ -43,11 +43,11 @@ pub struct Log {
     hint: KeptHint,
     /// The writer lock, and the mark of a failed sync in its file.
     pub lock: Lock,
-    /// What is written from here and not yet on disk.
+    /// What this writer has not synced yet.
     pub unsynced: Unsynced,
-    /// Where the log ended when it was written to last from here.
+    /// Where the log ended after the last write of this writer.
     pub(super) own_end: u64,
-    /// The tail behind what was read last, if that is sure.
+    /// The tail behind what was read last, if it did not change meanwhile.
     pub tail_known: Option<TailSeen>,
     poisoned: Option<String>,
     /// Memory for the lines of the next commit.
@@ -113,13 +113,9 @@ impl Log {
         self.open.as_ref().and_then(OpenLog::seen_head)
     }
 
-    /// Where the chain stands for whoever writes next.
+    /// The end of the chain, for the next writer.
     pub fn link(&self) -> ChainEnd {
-        let beginning = ChainEnd {
-            head: None,
-            next_seq: 1,
-        };
-        self.open.as_ref().map_or(beginning, OpenLog::link)
+        self.open.as_ref().map_or(ChainEnd::BEGINNING, OpenLog::link)
     }
 
     /// The latest moment that an event of the log carries, in microseconds since 1970.
@@ -129,7 +125,7 @@ impl Log {
 
     /// Whether others changed the files since the last look: a few system calls, no reading.
     pub fn is_behind(&self) -> Result<bool> {
-        if self.lock.is_leased() && self.lock.is_prepared() {
+        if self.lock.is_leased() && self.lock.prepared {
             return Ok(false);
         }
         let path = self.site.log();
@@ -145,7 +141,7 @@ impl Log {
 
     /// The same for a reader. A log that another one replaced without a change of the old file is noticed within a millisecond.
     pub fn is_behind_for_reader(&self) -> Result<bool> {
-        let is_leased = self.lock.is_leased() && self.lock.is_prepared();
+        let is_leased = self.lock.is_leased() && self.lock.prepared;
         match self.open.as_ref().filter(|_| self.report.tail.is_none() && !is_leased) {
             Some(open) => open.path_look.is_behind(&*open.file, || self.is_behind()),
             None => self.is_behind(),
@@ -163,10 +159,8 @@ impl Log {
 
     /// Whether the log, now this long, still has all that was read of it.
     pub fn still_holds(&self, length: u64) -> Result<bool> {
-        match &self.open {
-            Some(open) => Ok(length >= open.walk.end && open.knows_its_end().at(self.site.log())?),
-            None => Ok(true),
-        }
+        let Some(open) = &self.open else { return Ok(true) };
+        Ok(length >= open.walk.end && open.knows_its_end().at(self.site.log())?)
     }
 
     /// Shows what was appended, up to the length of the log.
@@ -226,64 +220,8 @@ impl Log {
     }
 }
 
-/// Who may write to it now.
+/// What it refuses.
 impl Log {
-    /// Takes the writer lock for a change at this moment; says whether the last change is only just over.
-    pub fn take_lock(&mut self, now: i64) -> Result<bool> {
-        let tail = self.report.tail.as_ref().map_or(0, |tail| tail.length);
-        self.lock.take(self.open.as_ref(), tail, now)
-    }
-
-    /// After a change: lets go, unless the lock is to be kept, for good or because more is likely to follow at once.
-    pub fn release_or_lease(&mut self, now: i64, rushed: bool) {
-        self.lock.release_or_lease(self.open.as_ref(), now, rushed);
-    }
-
-    /// Takes the writer lock for as long as it is not given back.
-    pub fn hold_lock(&mut self) -> Result<()> {
-        self.lock.hold(self.open.as_ref(), self.lock.patience())
-    }
-
-    /// Runs something short under the lock, whether it is held already or not.
-    pub fn with_lock_for_a_moment<T>(&mut self, act: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
-        self.with_lock_within(self.lock.patience(), act)
-    }
-
-    /// The same for those who wait longer or not at all.
-    pub(super) fn with_lock_within<T>(
-        &mut self,
-        patience: Duration,
-        act: impl FnOnce(&mut Self) -> Result<T>,
-    ) -> Result<T> {
-        if self.lock.is_held() {
-            return act(self);
-        }
-        self.lock.hold(self.open.as_ref(), patience)?;
-        let outcome = act(self);
-        self.lock.let_go();
-        outcome
-    }
-
-    /// Says that whoever looks after the log is busy for a while, or back: nothing is left to them meanwhile.
-    pub fn leave_alone(&mut self, unattended: bool) {
-        self.lock.leave_alone(self.open.as_ref(), unattended);
-    }
-
-    /// Ends a turn, and gives the lock back.
-    pub fn end_turn(&mut self) {
-        self.lock.end_turn(self.open.as_ref());
-    }
-
-    /// Gives back a lock that nobody needed for a moment; says whether it is still kept.
-    pub fn end_lease(&mut self, now: i64) -> bool {
-        self.lock.end_lease(self.open.as_ref(), now)
-    }
-
-    /// At the end: a lease that nobody has ended yet is looked at too.
-    pub fn end_lease_at_last(&mut self) -> Result<()> {
-        self.lock.end_lease_at_last(self.open.as_ref())
-    }
-
     /// Refuses to write after a failed sync.
     pub fn check_poison(&self) -> Result<()> {
         match &self.poisoned {
@@ -292,7 +230,7 @@ impl Log {
         }
     }
 
-    /// Hears how a sync went of what must be on disk before the log is: after one that failed nobody may rely on the disk.
+    /// Takes the outcome of a sync of what must be on disk before the log: a failed one poisons the log.
     pub fn record_sync(&mut self, outcome: std::io::Result<()>, path: &Path) -> Result<()> {
         if let Err(fault) = &outcome {
             self.poison(&fault.to_string());
@@ -300,41 +238,38 @@ impl Log {
         outcome.at(path)
     }
 
-    /// Refuses all further writes, here and wherever else the log is open.
+    /// Refuses all further writes, of every process.
     pub fn poison(&mut self, reason: &str) {
         self.poisoned = Some(reason.to_owned());
-        // Whoever has the lock may be about to sign it: the mark comes after that, or without the lock if it takes too long.
+        // The holder of the lock may be about to sign it: the mark comes after that, or without the lock if it takes too long.
         let marked = self.with_lock_for_a_moment(|log| log.lock.write_mark(reason));
         if marked.is_err() {
-            // It is known here anyway; the others meet the broken disk themselves.
             let _ = self.lock.write_mark(reason);
         }
     }
-}
 
-impl Log {
     /// A log that is lost has no history, and nothing may be written that would begin another one.
     pub fn check_is_there(&self) -> Result<()> {
         let mut damage = self.report.damage.iter();
         if let Some(lost) = damage.find(|damage| damage.kind == DamageKind::LogMissing) {
             return Err(Error::Corrupted(Box::new(lost.clone())));
         }
-        // Whoever holds the lock does not look around between two reads.
+        // A holder of the lock does not look at the path between two reads.
         match self.open.as_ref().filter(|open| open.is_cut()).and(self.reached()) {
             Some(known) => Err(gone(&self.site, &known)),
             None => Ok(()),
         }
     }
 
-    /// Takes a log for the right one that another had taken the place of, if there is an event in it; says whether it was such.
+    /// Accepts a log with events that took the place of another one; gives whether it did.
     pub fn accept_replaced(&mut self) -> bool {
-        let is_missing = |damage: &Damage| damage.kind == DamageKind::LogMissing;
-        let is_it =
-            self.report.damage.iter().any(is_missing) && self.open.as_ref().is_some_and(|log| log.mark().events > 0);
-        if is_it {
-            self.report.damage.retain(|damage| !is_missing(damage));
+        let found = self.report.damage.len();
+        if self.open.as_ref().is_some_and(|log| log.mark().events > 0) {
+            self.report
+                .damage
+                .retain(|damage| damage.kind != DamageKind::LogMissing);
         }
-        is_it
+        self.report.damage.len() < found
     }
 
     /// Refuses writes behind a lost end or an unlinked last line, which could not be put back then, and on top of a base that is
@@ -365,7 +300,7 @@ impl Log {
     pub fn check_head_is_kept(&mut self) -> Result<()> {
         self.check_end_is_known()?;
         self.head.find_standing()?;
-        match self.head.standing() {
+        match &self.head.standing {
             HeadStanding::Lost(reason) => Err(Error::Corrupted(Box::new(finding(LOG, DamageKind::LogMissing, reason)))),
             _ => Ok(()),
         }
@@ -374,7 +309,7 @@ impl Log {
 
 /// How lines get behind it.
 impl Log {
-    /// Under the lock: puts lines behind the log, creating it if there is none; says where they begin.
+    /// Under the lock: appends lines, creating the log if there is none; gives their offset.
     pub fn append(&mut self, lines: &Lines, now: i64, barrier: &mut dyn Barrier) -> Result<u64> {
         if i64::try_from(lines.link.next_seq).is_err() {
             return Err(Error::limit("the last seq of the log is the largest there can be"));
@@ -385,11 +320,20 @@ impl Log {
             self.create(lines)?;
             self.advance(lines, now);
             self.unsynced.count(lines.starts.len(), lines.bytes.len());
-            self.unsynced.born(now);
+            // A log is on disk from its first moment on.
+            let synced_until = &mut self.unsynced.status.synced_until;
+            *synced_until = (*synced_until).max(Some(now));
             return Ok(0);
         }
         self.make_ready(barrier)?;
-        self.end_last_line()?;
+        if self.open.as_ref().is_some_and(|open| open.walk.unterminated) {
+            // A damaged last line stays as it is, but nothing may be glued to it.
+            self.write_behind(b"\n")?;
+            if let Some(open) = &mut self.open {
+                open.walk.end += 1;
+                open.walk.unterminated = false;
+            }
+        }
         let base = self.write_behind(&lines.bytes)?;
         self.advance(lines, now);
         self.unsynced.wrote(lines.bytes.len() as u64, now);
@@ -397,19 +341,7 @@ impl Log {
         Ok(base)
     }
 
-    /// A damaged last line without a newline stays as it is, but nothing may be glued to it.
-    fn end_last_line(&mut self) -> Result<()> {
-        if self.open.as_ref().is_some_and(|open| open.walk.unterminated) {
-            self.write_behind(b"\n")?;
-            if let Some(open) = &mut self.open {
-                open.walk.end += 1;
-                open.walk.unterminated = false;
-            }
-        }
-        Ok(())
-    }
-
-    /// One write of all lines; what cannot be written whole is taken back.
+    /// One write of all lines; a failed one is taken back.
     fn write_behind(&mut self, bytes: &[u8]) -> Result<u64> {
         let Some(open) = &self.open else {
             return Err(Error::Closed);
@@ -448,22 +380,10 @@ impl Log {
         self.site.replace_log(&lines.bytes)?;
         let file = self.site.disk.open(path, Access::Write).at(path)?;
         // The hint comes second: alone it would report a lost log. The next append retries a failed one.
-        let is_hinted = self.write_first_hint(lines).is_ok();
+        let is_hinted = write_first_hint(&self.site, lines).is_ok();
         let born = OpenLog::writing(file, Walk::new(None).with_trail(), Origin::Nothing).at(path)?;
         self.open = Some(born.anchored(is_hinted));
         Ok(())
-    }
-
-    /// Writes the hint of a log that was just born, durably.
-    fn write_first_hint(&self, lines: &Lines) -> Result<()> {
-        let (disk, layout) = (&*self.site.disk, &self.site.layout);
-        match reached_by(lines) {
-            Some(reached) => {
-                write_hint(disk, layout, &reached)?.sync().at(&layout.synced())?;
-                disk.sync_dir(layout.folder()).at(layout.folder())
-            }
-            None => Ok(()),
-        }
     }
 
     /// Under the lock: swaps the log for a sentinel. [`Log::make_ready`] must follow before anyone appends.
@@ -601,15 +521,16 @@ impl Log {
     /// Whoever writes next asks for this.
     pub fn set_writer_options(&mut self, durability: Durability, patience: Duration) {
         self.durability = durability;
-        self.lock.set_patience(patience);
+        self.lock.terms.patience = patience;
     }
 
     /// How it is, as far as memory tells.
     pub fn log_status(&self) -> LogStatus {
         LogStatus {
             poisoned: self.check_poison().err().map(|fault| fault.to_string()),
-            lock_waits: self.lock.waits(),
-            ..self.unsynced.log_status()
+            lock_waits: self.lock.waits,
+            unsynced_bytes: self.unsynced.bytes(),
+            ..self.unsynced.status.clone()
         }
     }
 
@@ -636,7 +557,7 @@ impl Log {
     /// Takes the result of a sync: a failure poisons the log, success is noted in the hint.
     pub fn end_sync(&mut self, sync: &LogSync, outcome: Result<()>) -> Result<()> {
         self.note_sync(outcome, sync.written)?;
-        // The hint belongs to whoever holds the lock. It is only a hint: if another does, it is left to them.
+        // Only the holder of the lock writes the hint. If another process has it, that one will.
         let Some(reached) = sync.reached else {
             return Ok(());
         };
@@ -661,7 +582,7 @@ impl Log {
         Ok(())
     }
 
-    /// The same without a word about how far.
+    /// The same without the hint.
     pub fn sync_quietly(&mut self, barrier: &mut dyn Barrier) -> Result<()> {
         let Some(open) = &self.open else {
             return Ok(());
@@ -672,7 +593,7 @@ impl Log {
 
     fn note_sync(&mut self, outcome: Result<()>, written: WrittenBytes) -> Result<()> {
         if let Err(fault) = outcome {
-            // Where no file could be opened nothing was asked of the disk: the next sync asks again.
+            // Where no file could be opened the disk was not used: the next sync tries again.
             if !fault.is_scarcity() {
                 self.poison(&fault.to_string());
             }
@@ -706,7 +627,7 @@ impl Log {
                 .notes
                 .push(format!("the hint about the last sync could not be written: {fault}"));
         }
-        self.head.tell_now_and_then(reached, self.lock.used());
+        self.head.tell_now_and_then(reached, self.lock.used);
     }
 
     /// Under the lock, after a sync: notes the head, if it follows from the one that was noted last.
@@ -716,9 +637,9 @@ impl Log {
         }
     }
 
-    /// Notes how far the log is known to be on disk, whoever brought it there.
+    /// Notes how far the log is known to be on disk.
     pub fn tell_known_head(&mut self) {
-        if !self.head.is_kept() || self.open.is_none() || !self.site.disk.exists(self.site.layout.lock()) {
+        if self.head.file.is_none() || self.open.is_none() || !self.site.disk.exists(self.site.layout.lock()) {
             return;
         }
         let own = self.seen_head();
@@ -727,8 +648,17 @@ impl Log {
             Ok(())
         });
         if told.is_err() {
-            // Someone else has the lock, or this reader may not have it.
             self.head.tell_known(false, own);
         }
     }
+}
+
+/// Writes the hint of a log that was just born, durably.
+fn write_first_hint(site: &Site, lines: &Lines) -> Result<()> {
+    let (disk, layout) = (&*site.disk, &site.layout);
+    let Some(reached) = reached_by(lines) else {
+        return Ok(());
+    };
+    write_hint(disk, layout, &reached)?.sync().at(&layout.synced())?;
+    disk.sync_dir(layout.folder()).at(layout.folder())
 }

@@ -1,4 +1,4 @@
-//! Writes, copies and removes files so that a crash leaves all of one or none, and touches nobody else's.
+//! Writes, copies and removes files so that a crash leaves all of one or none, and touches no other files.
 
 use std::io;
 use std::ops::Range;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::archive::{self, Archive};
 use crate::digest::{Hasher, Hex};
-use crate::disk::{Access, Disk, DiskFile, Naming, PACE_BYTES, UnexpectedEntry, open_if_there, read_over};
+use crate::disk::{Access, Disk, DiskFile, Naming, PACE_BYTES, UnexpectedEntry, is_same, open_if_there, read_over};
 use crate::error::{At, Result};
 use crate::layout::{Layout, Shape, base_name, packed_base_name};
 
@@ -151,18 +151,16 @@ pub fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// A name in a folder that nothing has yet: what is kept must not replace what was kept before.
+/// A free name in a folder: what is kept must not replace what was kept before.
 pub fn free_name(disk: &dyn Disk, folder: &Path, wanted: &str) -> Result<PathBuf> {
     let taken = disk.list(folder).at(folder)?;
-    let numbered = (1_u64..).map(|n| {
-        if n == 1 {
-            wanted.to_owned()
-        } else {
-            format!("{wanted}-{n}")
-        }
-    });
-    let free = numbered.into_iter().find(|name| !taken.contains(name));
-    Ok(folder.join(free.unwrap_or_else(|| wanted.to_owned())))
+    let mut name = wanted.to_owned();
+    let mut number = 1;
+    while taken.contains(&name) {
+        number += 1;
+        name = format!("{wanted}-{number}");
+    }
+    Ok(folder.join(name))
 }
 
 /// Copies files of one folder into another. Their names are their digests: what is replaced was the same or damaged.
@@ -173,36 +171,26 @@ pub fn copy_names(
     parent: &Path,
     names: impl Iterator<Item = String>,
 ) -> Result<()> {
-    let mut made = false;
+    let mut names = names.peekable();
+    if names.peek().is_none() {
+        return Ok(());
+    }
+    disk.create_dir(to).at(to)?;
+    disk.sync_dir(parent).at(parent)?;
     for name in names {
-        if !made {
-            disk.create_dir(to).at(to)?;
-            disk.sync_dir(parent).at(parent)?;
-            made = true;
-        }
         copy_file(disk, &from.join(&name), &to.join(&name), None)?;
     }
-    if made { disk.sync_dir(to).at(to) } else { Ok(()) }
+    disk.sync_dir(to).at(to)
 }
 
 /// Whether one file begins with all that another holds.
-pub fn is_same(disk: &dyn Disk, part: &Path, whole: &Path) -> Result<bool> {
+pub fn begins_with(disk: &dyn Disk, whole: &Path, part: &Path) -> Result<bool> {
     let Ok(whole) = disk.open(whole, Access::Read) else {
         return Ok(false);
     };
     let file = disk.open(part, Access::Read).at(part)?;
     let length = file.length().at(part)?;
-    let (mut offset, mut left, mut right) = (0, Vec::new(), Vec::new());
-    while offset < length {
-        let wanted = (length - offset).min(BUFFER_BYTES as u64) as usize;
-        read_over(&*file, &mut left, offset, wanted).at(part)?;
-        read_over(&*whole, &mut right, offset, wanted).at(part)?;
-        if left != right || left.len() < wanted {
-            return Ok(false);
-        }
-        offset += wanted as u64;
-    }
-    Ok(true)
+    is_same((&*file, 0), (&*whole, 0), length).at(part)
 }
 
 /// Removes the files in a folder whose names have a shape of ours, and nothing else.
@@ -219,7 +207,7 @@ pub fn remove_ours(disk: &dyn Disk, folder: &Path, is_named_so: impl Fn(&str) ->
     Ok(())
 }
 
-/// Removes a file that somebody else may have removed, or given another name, by now.
+/// Removes a file that may be gone already.
 pub fn remove_if_there(disk: &dyn Disk, path: &Path) -> Result<()> {
     match disk.remove(path) {
         Err(fault) if fault.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -253,7 +241,7 @@ pub fn is_folder(disk: &dyn Disk, path: &Path) -> bool {
     disk.exists(path) && disk.list(path).is_ok()
 }
 
-/// Whether what has a name of ours is a file: a folder, a link, a pipe in its place is somebody else's.
+/// Whether a name of ours is that of a file: a folder, a link or a pipe in its place is not ours.
 pub fn is_ours(disk: &dyn Disk, path: &Path) -> bool {
     disk.status(path).is_ok()
 }
@@ -299,7 +287,7 @@ impl Scratch {
 impl Drop for Scratch {
     fn drop(&mut self) {
         if !self.is_named {
-            // What is left is swept away by whoever looks after the store next.
+            // If that fails, the next maintenance removes it.
             let _ = self.disk.remove(&self.path);
         }
     }

@@ -24,18 +24,19 @@ const PAUSE_MICROS: i64 = 1_000_000;
 /// How often a note and a log that others keep replacing are looked at: a look takes far less than a compaction.
 const MOST_LOOKS: usize = 100;
 
-/// The note about the head of a log, as one who has the log open keeps it.
+/// The note about the head of an open log.
 pub struct HeadNote {
     site: Arc<Site>,
-    /// Where it is; `None` if nobody asks for it.
-    file: Option<PathBuf>,
-    standing: HeadStanding,
+    /// Where it is; `None` if no head is noted.
+    pub file: Option<PathBuf>,
+    /// How the log stood to the note when it was read.
+    pub standing: HeadStanding,
     /// When a head was noted last.
     told: i64,
-    /// Whether one was reached since that is to be noted later.
-    owed: bool,
-    /// Why it could not be.
-    fault: Option<String>,
+    /// A head was reached since that is to be noted later.
+    pub is_owed: bool,
+    /// Why the last head could not be noted.
+    pub fault: Option<String>,
 }
 
 impl HeadNote {
@@ -46,29 +47,9 @@ impl HeadNote {
             file,
             standing: HeadStanding::Unseen,
             told: i64::MIN,
-            owed: false,
+            is_owed: false,
             fault: None,
         }
-    }
-
-    /// How the log stood to the note when it was read.
-    pub fn standing(&self) -> &HeadStanding {
-        &self.standing
-    }
-
-    /// Why the head could not be noted when it was tried last.
-    pub fn fault(&self) -> Option<&str> {
-        self.fault.as_deref()
-    }
-
-    /// Whether anybody asks for one.
-    pub fn is_kept(&self) -> bool {
-        self.file.is_some()
-    }
-
-    /// Whether a head was reached that is not noted yet. Nobody may sync again for long, so somebody has to come back for it.
-    pub fn is_owed(&self) -> bool {
-        self.owed
     }
 
     /// Whether there is one.
@@ -87,21 +68,16 @@ impl HeadNote {
             return false;
         };
         let is_here = matches!(remembered::standing(disk, layout, Some(&says)), Ok(HeadStanding::Kept));
-        let is_of_this = || {
-            let length = read.file.length()?;
-            Ok::<_, io::Error>(matches!(
-                hint_for(Some(says.seen.at), &*read.file, length)?,
-                Hint::Synced(_)
-            ))
-        };
+        let of_this = || hint_for(Some(says.seen.at), &*read.file, read.file.length()?);
         let begins_alike = || {
             let first = read.first_head().ok().flatten()?;
             Some(remembered::standing_to(disk, layout, &first.into()).ok()? == HeadStanding::Kept)
         };
-        is_here && says.next.is_none() && matches!(is_of_this(), Ok(false)) && begins_alike() == Some(true)
+        let is_of_other = || matches!(of_this(), Ok(Hint::None | Hint::Contradicted(_)));
+        is_here && says.next.is_none() && is_of_other() && begins_alike() == Some(true)
     }
 
-    /// Looks again how the log stands to the note.
+    /// Compares the log with the note again.
     pub fn find_standing(&mut self) -> Result<()> {
         if let Some(note) = &self.file {
             self.standing = standing_of(&*self.site.disk, &self.site.layout, note)?;
@@ -112,7 +88,7 @@ impl HeadNote {
     /// Notes a synced head at most once a second. The clock may be set back, and stamps may be years ahead.
     pub fn tell_now_and_then(&mut self, reached: &SeenHead, now: i64) {
         if (0..PAUSE_MICROS).contains(&now.saturating_sub(self.told)) {
-            self.owed = self.is_kept();
+            self.is_owed = self.file.is_some();
         } else {
             self.told = now;
             self.tell(reached);
@@ -128,18 +104,14 @@ impl HeadNote {
     pub fn tell_known(&mut self, is_locked: bool, own: Option<SeenHead>) {
         let site = Arc::clone(&self.site);
         let with_trail = |known: Synced| own.filter(|own| own.at == known).unwrap_or_else(|| known.into());
-        if is_locked {
-            self.replace(|_| Ok(known_head(&*site.disk, &site.layout)?.map(with_trail)));
-        } else {
-            self.replace(|says| {
-                let known = known_head_unless_announced(&*site.disk, &site.layout, says)?;
-                Ok(known.map(with_trail))
-            });
-        }
+        self.replace(|says| {
+            let known = known_head(&*site.disk, &site.layout, says.filter(|_| !is_locked))?;
+            Ok(known.map(with_trail))
+        });
     }
 
     fn replace(&mut self, find: impl FnOnce(Option<&Note>) -> io::Result<Option<SeenHead>>) {
-        self.owed = false;
+        self.is_owed = false;
         let Some(note) = &self.file else {
             return;
         };
@@ -148,7 +120,7 @@ impl HeadNote {
                 self.fault = None;
                 self.standing = standing.unwrap_or_else(|| self.standing.clone());
             }
-            // The log is none the worse; whoever asks is told that nobody can tell.
+            // The log is not affected; reports name the fault.
             Err(fault) => {
                 self.fault = Some(format!("the head could not be remembered: {}: {fault}", note.display()));
             }
@@ -185,7 +157,7 @@ impl HeadNote {
             };
             let says = match remembered::standing(disk, layout, Some(&says))? {
                 HeadStanding::Kept => Note {
-                    // An announced log that came, and whose head nobody noted, is the one that is replaced now.
+                    // The announced log came and its head was not noted: it is the one that is replaced now.
                     seen: match says.next {
                         Some(came) if remembered::standing_to(disk, layout, &came)? == HeadStanding::Kept => came,
                         _ => says.seen,
@@ -203,7 +175,7 @@ impl HeadNote {
             remembered::write(disk, note, layout.folder(), &says)
         };
         match remembered::alone(disk, note, announce) {
-            // What cannot be read stays as it is, and is told at every look.
+            // A note that cannot be read stays as it is, and every look reports it.
             Err(fault) if fault.kind() == io::ErrorKind::InvalidData => Ok(()),
             outcome => outcome.at(note),
         }
@@ -244,13 +216,13 @@ pub fn note_known_head(disk: &dyn Disk, layout: &Layout, note: &Path, read: Opti
     }
     let noted = note_head(disk, layout, note, |says| {
         let trail = |known: &Synced| read.filter(|(head, _)| *head == known.head).map(|(_, trail)| trail);
-        let known = known_head_unless_announced(disk, layout, says)?;
+        let known = known_head(disk, layout, says)?;
         Ok(known.map(|at| SeenHead { trail: trail(&at), at }))
     });
     noted.map(|_| ()).at(note)
 }
 
-/// Replaces a note by the head that `find` gives, if it follows; gives how the log stands to the note then.
+/// Replaces a note by the head that `find` gives, if it follows; gives the standing of the log.
 fn note_head(
     disk: &dyn Disk,
     layout: &Layout,
@@ -292,21 +264,17 @@ fn note_head(
     })
 }
 
-/// Up to where the log at its path is known to be on disk.
-fn known_head(disk: &dyn Disk, layout: &Layout) -> io::Result<Option<Synced>> {
+/// Up to where the log at its path is known to be on disk. Without the lock `says` is the note: one with an announcement is left
+/// alone, because a restore is under way.
+fn known_head(disk: &dyn Disk, layout: &Layout, says: Option<&Note>) -> io::Result<Option<Synced>> {
+    if says.is_some_and(|says| says.next.is_some()) {
+        return Ok(None);
+    }
     let known = read_hint(disk, layout)?;
     let log = disk.open(layout.log(), Access::Read)?;
     let fits = matches!(hint_for(known, &*log, log.length()?)?, Hint::Synced(_));
     let is_here = disk.status(layout.log())?.identity == log.identity()?;
     Ok(known.filter(|_| fits && is_here))
-}
-
-/// The same without the lock. A note with an announcement is left alone: a restore is under way.
-fn known_head_unless_announced(disk: &dyn Disk, layout: &Layout, says: Option<&Note>) -> io::Result<Option<Synced>> {
-    match says {
-        Some(Note { next: Some(_), .. }) => Ok(None),
-        _ => known_head(disk, layout),
-    }
 }
 
 /// A note that cannot be read, and may not be replaced.

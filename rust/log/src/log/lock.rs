@@ -10,6 +10,7 @@ use std::time::Duration;
 use crate::disk::{Identity, LockFile, UnexpectedEntry, UnexpectedKind, is_swapped, read_whole};
 use crate::error::{At, Error, Result};
 
+use super::body::Log;
 use super::open::{OpenLog, check_kept};
 use super::site::Site;
 
@@ -26,51 +27,52 @@ const TURN_MICROS: i64 = 1_000_000;
 /// A lock file this long carries the mark of a failed sync.
 const MARKED_BYTES: u64 = 1024;
 
-/// What a lock file says: who wrote last, or of which failure somebody has told.
+/// What the note in a lock file contains: the last writer, or the mark of a failed sync.
 const SIGNED: [&str; 2] = [", writing since ", " (told by "];
 
 /// How a writer holds the lock.
 pub struct LockTerms {
     /// Until close.
     pub exclusive: bool,
-    /// Someone is there to end a lease.
+    /// A worker ends leases.
     pub attended: bool,
     /// How long to wait for another writer.
     pub patience: Duration,
-    /// What this writer leaves in the lock file for people.
+    /// The note of this writer in the lock file.
     pub signature: String,
 }
 
 /// The writer lock of a log, as one of its writers holds it.
 pub struct Lock {
     site: Arc<Site>,
-    terms: LockTerms,
+    pub(super) terms: LockTerms,
     file: Option<(Box<dyn LockFile>, Identity)>,
-    held: bool,
+    /// This writer has it.
+    pub held: bool,
     /// It carries the mark of a failed sync, which this writer may remove.
-    marked: bool,
+    pub marked: bool,
     /// The mark of a failed sync that was there before this writer.
     mark_at_open: Option<String>,
     /// The note in it is this writer's.
-    signed: bool,
-    /// While it is held: others have nothing to add, no tail is pending.
-    prepared: bool,
+    pub signed: bool,
+    /// While it is held: what is known is the newest, and no tail is pending.
+    pub prepared: bool,
     /// Held between commits, for a moment.
     leased: bool,
     /// When the turn of a writer began that holds the lock while it computes its change.
     pub turn: Option<i64>,
-    /// Nobody is there to give it back.
+    /// No worker gives it back now.
     unattended: bool,
     /// When it was taken, or when its holder last looked around.
     since: i64,
     /// When it was needed last.
-    used: i64,
+    pub(super) used: i64,
     /// When the log was last seen at its path.
     seen: i64,
-    /// The log was found replaced by somebody who had no lock, after something was acknowledged; the next writer hears of it.
+    /// The log was replaced without the lock after a commit was acknowledged; the next writer is told.
     replaced: bool,
     /// How often another writer was waited for.
-    waits: u64,
+    pub(super) waits: u64,
 }
 
 impl Lock {
@@ -97,78 +99,13 @@ impl Lock {
         })
     }
 
-    /// How often another writer was waited for.
-    pub fn waits(&self) -> u64 {
-        self.waits
-    }
-
-    /// Whether it is held now.
-    pub fn is_held(&self) -> bool {
-        self.held
-    }
-
-    /// Whether it carries the mark of a failed sync, and this writer may recover from that.
-    pub fn is_marked(&self) -> bool {
-        self.marked
-    }
-
     /// Whether it is kept between commits.
     pub fn is_leased(&self) -> bool {
         self.leased || self.turn.is_some()
     }
 
-    /// Whether what is known is the newest, and nothing lies behind it.
-    pub fn is_prepared(&self) -> bool {
-        self.prepared
-    }
-
-    /// Says whether it is.
-    pub fn set_prepared(&mut self, prepared: bool) {
-        self.prepared = prepared;
-    }
-
-    /// When it was needed last, by the clock of whoever needed it.
-    pub fn used(&self) -> i64 {
-        self.used
-    }
-
-    /// From now on it waits for so long.
-    pub fn set_patience(&mut self, patience: Duration) {
-        self.terms.patience = patience;
-    }
-
-    /// How long this writer waits for another.
-    pub fn patience(&self) -> Duration {
-        self.terms.patience
-    }
-
-    /// Takes the lock for a change at this moment; says whether the last change is only just over.
-    pub fn take(&mut self, open: Option<&OpenLog>, tail: u64, now: i64) -> Result<bool> {
-        let rushed = (0..RUSH_MICROS).contains(&(now - self.used));
-        if self.leased && !(0..BELIEF_MICROS).contains(&(now - self.seen)) {
-            self.let_go_if_replaced(open, now);
-        }
-        self.tell_if_replaced()?;
-        if !self.held {
-            self.hold(open, self.terms.patience)?;
-            (self.since, self.seen) = (now, now);
-        } else if !self.leased {
-            self.look_around(open, tail, now)?;
-        }
-        self.leased = false;
-        self.used = now;
-        Ok(rushed)
-    }
-
-    /// Ends a lease if its log is no longer at its path.
-    fn let_go_if_replaced(&mut self, open: Option<&OpenLog>, now: i64) {
-        self.seen = now;
-        if let Some(open) = open
-            && self.site.disk.status(self.site.log()).map(|there| there.identity).ok() != Some(open.identity)
-        {
-            self.replaced = true;
-            self.let_go();
-        }
+    fn is_in_turn(&self, now: i64) -> bool {
+        self.turn.is_some_and(|began| (0..TURN_MICROS).contains(&(now - began)))
     }
 
     fn tell_if_replaced(&mut self) -> Result<()> {
@@ -183,127 +120,6 @@ impl Lock {
              was there before; look what is missing, and write again"
         };
         Err(Error::io(self.site.log(), std::io::Error::other(fault)))
-    }
-
-    /// A holder of a long lock checks that nobody wrote past it, and that the log is still at its path.
-    fn look_around(&mut self, open: Option<&OpenLog>, tail: u64, now: i64) -> Result<()> {
-        let Some(open) = open else { return Ok(()) };
-        let there = self.site.disk.status(self.site.log()).ok();
-        // A tail that a crash left stands behind the end until somebody writes.
-        let length = open.walk.end + tail;
-        let is_ours = there.is_some_and(|now| now.identity == open.identity && now.length == length);
-        self.since = now;
-        if !is_ours {
-            let fault = std::io::Error::other("another process wrote while this store held the lock: reopen the store");
-            return Err(Error::io(self.site.log(), fault));
-        }
-        Ok(())
-    }
-
-    /// After a change: lets go, unless the lock is to be kept, for good or because more is likely to follow at once.
-    pub fn release_or_lease(&mut self, open: Option<&OpenLog>, now: i64, rushed: bool) {
-        if self.terms.exclusive {
-            return;
-        }
-        let is_attended = self.terms.attended && !self.unattended;
-        let is_lease_due = rushed && is_attended && (0..LEASE_MICROS).contains(&(now - self.since));
-        if is_lease_due || self.is_in_turn(now) {
-            self.leased = true;
-            return;
-        }
-        if self.seen != self.used {
-            // Others have been acknowledged since the log was seen.
-            self.let_go_if_replaced(open, now);
-        }
-        self.let_go();
-    }
-
-    /// Says that whoever looks after the lock is busy for a while, or back: nothing is left to them meanwhile.
-    pub fn leave_alone(&mut self, open: Option<&OpenLog>, unattended: bool) {
-        self.unattended = unattended;
-        self.end_turn(open);
-    }
-
-    fn is_in_turn(&self, now: i64) -> bool {
-        self.turn.is_some_and(|began| (0..TURN_MICROS).contains(&(now - began)))
-    }
-
-    /// Ends a turn and gives the lock back, unless the lock is held until close.
-    pub fn end_turn(&mut self, open: Option<&OpenLog>) {
-        self.turn = None;
-        if self.leased {
-            self.let_go_if_replaced(open, self.used);
-            self.let_go();
-        }
-    }
-
-    /// Gives back a lock that nobody needed for a moment, or whose turn took too long; says whether it is still kept.
-    pub fn end_lease(&mut self, open: Option<&OpenLog>, now: i64) -> bool {
-        if !self.is_in_turn(now) && !(0..RUSH_MICROS).contains(&(now - self.used)) {
-            self.end_turn(open);
-        }
-        self.is_leased()
-    }
-
-    /// At the end: a lease that nobody has ended yet is looked at too.
-    pub fn end_lease_at_last(&mut self, open: Option<&OpenLog>) -> Result<()> {
-        if self.leased {
-            self.let_go_if_replaced(open, self.used);
-        }
-        self.tell_if_replaced()
-    }
-
-    /// Takes the lock and makes sure that it is the one at the path.
-    pub fn hold(&mut self, open: Option<&OpenLog>, patience: Duration) -> Result<()> {
-        let site = Arc::clone(&self.site);
-        if site.layout.is_backup() {
-            let path = site.layout.folder().to_owned();
-            return Err(Error::ReadOnly(path));
-        }
-        let path = site.layout.lock();
-        for _ in 0..LOCK_FILE_TRIES {
-            self.open_file(open)?;
-            let Some((lock, identity)) = &self.file else {
-                continue;
-            };
-            let before = lock.waits();
-            let is_mine = lock.acquire(patience).at(path)?;
-            self.waits += lock.waits() - before;
-            if !is_mine {
-                return Err(Error::Locked {
-                    holder: lock.note().unwrap_or_default(),
-                    path: path.to_owned(),
-                });
-            }
-            match site.disk.status(path) {
-                Ok(now) if now.identity == *identity => {
-                    self.held = true;
-                    return self.check_mark(now.length).inspect_err(|_| self.let_go());
-                }
-                _ => lock.release().at(path)?,
-            }
-            self.file = None;
-        }
-        let fault = std::io::Error::other("the lock file keeps being replaced");
-        Err(Error::io(path, fault))
-    }
-
-    fn open_file(&mut self, open: Option<&OpenLog>) -> Result<()> {
-        if self.file.is_none() {
-            let site = &*self.site;
-            let path = site.layout.lock();
-            if site.disk.status(path).is_err() {
-                if open.is_some() && !site.disk.exists(site.layout.folder()) {
-                    check_kept(site, open)?;
-                }
-                site.create_folder()?;
-            }
-            let file = site.disk.lock_file(path).at(path)?;
-            check_note(&*file, path)?;
-            let identity = file.identity().at(path)?;
-            self.file = Some((file, identity));
-        }
-        Ok(())
     }
 
     /// Gives the lock back.
@@ -332,7 +148,7 @@ impl Lock {
         Err(Error::Poisoned(mark.unwrap_or_default()))
     }
 
-    /// Marks the file: a sync failed, and nobody may write any more.
+    /// Marks the file: a sync failed, and no process may write any more.
     pub fn write_mark(&self, reason: &str) -> Result<()> {
         let mark = format!("{reason} (told by {})", self.terms.signature);
         self.write_note(&format!("{mark:<width$}", width = MARKED_BYTES as usize))
@@ -345,7 +161,7 @@ impl Lock {
         Ok(())
     }
 
-    /// Leaves a word for people in the file: the last writer is this one.
+    /// Notes in the file that this is the last writer.
     pub fn sign(&mut self) -> Result<()> {
         if !self.signed {
             self.write_note(&self.terms.signature)?;
@@ -354,17 +170,187 @@ impl Lock {
         Ok(())
     }
 
-    /// Others have written since it was signed.
-    pub fn forget_signature(&mut self) {
-        self.signed = false;
-    }
-
     fn write_note(&self, note: &str) -> Result<()> {
         match &self.file {
             Some((file, _)) => file.write_note(note).at(self.site.layout.lock()),
             None => Ok(()),
         }
     }
+}
+
+/// The writer lock of an open log.
+impl Log {
+    /// Takes the writer lock for a change; gives whether the last change was a moment ago.
+    pub fn take_lock(&mut self, now: i64) -> Result<bool> {
+        let rushed = (0..RUSH_MICROS).contains(&(now - self.lock.used));
+        if self.lock.leased && !(0..BELIEF_MICROS).contains(&(now - self.lock.seen)) {
+            let_go_if_replaced(&mut self.lock, self.open.as_ref(), now);
+        }
+        self.lock.tell_if_replaced()?;
+        if !self.lock.held {
+            self.hold_lock()?;
+            (self.lock.since, self.lock.seen) = (now, now);
+        } else if !self.lock.leased {
+            look_around(self, now)?;
+        }
+        self.lock.leased = false;
+        self.lock.used = now;
+        Ok(rushed)
+    }
+
+    /// After a change: lets go, unless the lock is exclusive or more changes are likely to follow at once.
+    pub fn release_or_lease(&mut self, now: i64, rushed: bool) {
+        let lock = &mut self.lock;
+        if lock.terms.exclusive {
+            return;
+        }
+        let is_attended = lock.terms.attended && !lock.unattended;
+        let is_lease_due = rushed && is_attended && (0..LEASE_MICROS).contains(&(now - lock.since));
+        if is_lease_due || lock.is_in_turn(now) {
+            lock.leased = true;
+            return;
+        }
+        if lock.seen != lock.used {
+            // Others have been acknowledged since the log was seen.
+            let_go_if_replaced(lock, self.open.as_ref(), now);
+        }
+        self.lock.let_go();
+    }
+
+    /// Leaves no lease to the worker while it is busy.
+    pub fn leave_alone(&mut self, unattended: bool) {
+        self.lock.unattended = unattended;
+        self.end_turn();
+    }
+
+    /// Ends a turn and gives the lock back, unless it is held until close.
+    pub fn end_turn(&mut self) {
+        self.lock.turn = None;
+        if self.lock.leased {
+            let used = self.lock.used;
+            let_go_if_replaced(&mut self.lock, self.open.as_ref(), used);
+            self.lock.let_go();
+        }
+    }
+
+    /// Gives back a lease that was not used for a moment, or whose turn took too long; whether it is still kept.
+    pub fn end_lease(&mut self, now: i64) -> bool {
+        if !self.lock.is_in_turn(now) && !(0..RUSH_MICROS).contains(&(now - self.lock.used)) {
+            self.end_turn();
+        }
+        self.lock.is_leased()
+    }
+
+    /// At close: the error if the log was replaced during a lease.
+    pub fn end_lease_at_last(&mut self) -> Result<()> {
+        if self.lock.leased {
+            let used = self.lock.used;
+            let_go_if_replaced(&mut self.lock, self.open.as_ref(), used);
+        }
+        self.lock.tell_if_replaced()
+    }
+
+    /// Takes the writer lock for as long as it is not given back.
+    pub fn hold_lock(&mut self) -> Result<()> {
+        self.hold_lock_within(self.lock.terms.patience)
+    }
+
+    /// Takes the lock and makes sure that it is the one at the path.
+    fn hold_lock_within(&mut self, patience: Duration) -> Result<()> {
+        let site = Arc::clone(&self.site);
+        if site.layout.is_backup() {
+            return Err(Error::ReadOnly(site.layout.folder().to_owned()));
+        }
+        let path = site.layout.lock();
+        for _ in 0..LOCK_FILE_TRIES {
+            let own = &mut self.lock;
+            open_lock_file(&site, own, self.open.as_ref())?;
+            let Some((file, identity)) = &own.file else {
+                continue;
+            };
+            let before = file.waits();
+            let is_mine = file.acquire(patience).at(path)?;
+            own.waits += file.waits() - before;
+            if !is_mine {
+                return Err(Error::Locked {
+                    holder: file.note().unwrap_or_default(),
+                    path: path.to_owned(),
+                });
+            }
+            match site.disk.status(path) {
+                Ok(now) if now.identity == *identity => {
+                    own.held = true;
+                    return own.check_mark(now.length).inspect_err(|_| own.let_go());
+                }
+                _ => file.release().at(path)?,
+            }
+            own.file = None;
+        }
+        let fault = std::io::Error::other("the lock file keeps being replaced");
+        Err(Error::io(path, fault))
+    }
+
+    /// Runs something short under the lock, whether it is held already or not.
+    pub fn with_lock_for_a_moment<T>(&mut self, act: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        self.with_lock_within(self.lock.terms.patience, act)
+    }
+
+    /// The same with another patience.
+    pub(super) fn with_lock_within<T>(
+        &mut self,
+        patience: Duration,
+        act: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<T> {
+        if self.lock.held {
+            return act(self);
+        }
+        self.hold_lock_within(patience)?;
+        let outcome = act(self);
+        self.lock.let_go();
+        outcome
+    }
+}
+
+/// Ends a lease if its log is no longer at its path.
+fn let_go_if_replaced(lock: &mut Lock, open: Option<&OpenLog>, now: i64) {
+    lock.seen = now;
+    if open.is_some_and(|open| !lock.site.is_at_its_path(open.identity)) {
+        lock.replaced = true;
+        lock.let_go();
+    }
+}
+
+/// A holder of a long lock checks that no other process wrote, and that the log is still at its path.
+fn look_around(log: &mut Log, now: i64) -> Result<()> {
+    let Some(open) = &log.open else { return Ok(()) };
+    let there = log.site.disk.status(log.site.log()).ok();
+    // The tail of a crash is behind the end until the next write.
+    let length = open.walk.end + log.report.tail.as_ref().map_or(0, |tail| tail.length);
+    log.lock.since = now;
+    match there.is_some_and(|now| now.identity == open.identity && now.length == length) {
+        true => Ok(()),
+        false => {
+            let fault = std::io::Error::other("another process wrote while this store held the lock: reopen the store");
+            Err(Error::io(log.site.log(), fault))
+        }
+    }
+}
+
+fn open_lock_file(site: &Site, lock: &mut Lock, open: Option<&OpenLog>) -> Result<()> {
+    if lock.file.is_none() {
+        let path = site.layout.lock();
+        if site.disk.status(path).is_err() {
+            if open.is_some() && !site.disk.exists(site.layout.folder()) {
+                check_kept(site, open)?;
+            }
+            site.create_folder()?;
+        }
+        let file = site.disk.lock_file(path).at(path)?;
+        check_note(&*file, path)?;
+        let identity = file.identity().at(path)?;
+        lock.file = Some((file, identity));
+    }
+    Ok(())
 }
 
 fn find_mark(site: &Site) -> Result<Option<String>> {

@@ -14,17 +14,17 @@ use crate::hint::{Hint, Synced, first_line, hint_for, line_before, names_hash, o
 use crate::layout::LOG;
 use crate::origin::Origin;
 use crate::remembered::{self, HeadStanding, SeenHead};
-use crate::trail::{Trail, TrailEnd};
+use crate::trail::Trail;
 use crate::verify::{Sink, Walk, finding};
 use crate::wal::reader::Reading;
 use crate::wal::writer::{ChainEnd, Lines};
 
 /// A larger tail is read anew at every look.
 const LARGEST_TAIL_BYTES: u64 = 64 * 1024 * 1024;
-/// So many blank lines may stand at the end of a log before the next one that says something.
+/// At most so many blank lines are skipped at the end of a log.
 const MOST_BLANK_LINES: usize = 1000;
 
-/// What a pending tail looked like: an unchanged one is not loaded again, and the length alone does not tell.
+/// A pending tail by its digest: an unchanged one is not loaded again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TailSeen {
     log: Identity,
@@ -99,10 +99,8 @@ impl OpenLog {
 
     /// The hash of the first event, by which a log is known.
     pub fn origin_hash(&self) -> Option<[u8; 32]> {
-        if let Some(hash) = self.first.get() {
-            return Some(*hash);
-        }
-        let hash = origin_hash(&*self.file, self.walk.end)?;
+        let known = self.first.get().copied();
+        let hash = known.or_else(|| origin_hash(&*self.file, self.walk.end))?;
         Some(*self.first.get_or_init(|| hash))
     }
 
@@ -123,10 +121,10 @@ impl OpenLog {
             && last.is_some_and(|line| place.head.is_some_and(|head| names_hash(&line, &head)))
     }
 
-    /// Where the log ends now, as the hint spells it; `None` before the first event.
+    /// Where the log ends now, as in the hint; `None` before the first event.
     pub fn reached(&self) -> Option<Synced> {
         let mark = self.mark();
-        // If lines stand behind the last event that could not be loaded, a hint there would make a tail of them.
+        // A hint before lines that could not be loaded would make a tail of them.
         if mark.gap {
             return None;
         }
@@ -155,22 +153,19 @@ impl OpenLog {
 
     /// The same with the trail up to there: what is noted outside.
     pub fn seen_head(&self) -> Option<SeenHead> {
-        let (at, trail) = (self.reached()?, self.trail());
-        Some(SeenHead { at, trail })
+        Some(SeenHead {
+            at: self.reached()?,
+            trail: self.walk.trail(),
+        })
     }
 
-    /// The trail up to its end.
-    pub fn trail(&self) -> Option<TrailEnd> {
-        self.walk.trail()
-    }
-
-    /// The trail for whoever spells the next lines. A log without any begins it with them, wherever that is.
+    /// The trail for the encoder of the next lines. A log without any event begins it with them.
     pub fn trail_to_extend(&self) -> Option<Trail> {
         let follower = &self.walk.follower;
         follower.trail.clone().filter(|_| follower.mark.first.is_some())
     }
 
-    /// Where the chain stands for whoever writes next.
+    /// The end of the chain, for the next writer.
     pub fn link(&self) -> ChainEnd {
         ChainEnd {
             head: self.mark().head,
@@ -188,7 +183,7 @@ impl OpenLog {
         self.walk.follower.damage.is_empty() && self.walk.follower.tail.is_none()
     }
 
-    /// Whether the last event that is known still stands where it stood.
+    /// Whether the last known event is still where it was.
     pub fn knows_its_end(&self) -> io::Result<bool> {
         let Some(known) = self.reached() else {
             return Ok(true);
@@ -197,7 +192,7 @@ impl OpenLog {
         Ok(line.is_some_and(|line| known.fits_head(&line)))
     }
 
-    /// Shows what was appended, up to the length of the log; says why it does not count to its end, if it does not.
+    /// Shows what was appended, up to the length of the log; gives the tail that does not count.
     pub fn go_on(&mut self, length: u64, threads: usize, sink: &mut dyn Sink) -> io::Result<Option<Tail>> {
         if length < self.walk.end {
             return Ok(Some(Tail {
@@ -244,7 +239,7 @@ impl OpenLog {
     fn extend_trail(&mut self, lines: &Lines) {
         let follower = &mut self.walk.follower;
         if let (Some(_), Some(trail), Some(spelled)) = (follower.mark.first, &mut follower.trail, &lines.trail) {
-            // Whoever spelled them has gone along it, beside the one who waits here.
+            // It was followed on the thread that encoded them.
             trail.clone_from(spelled);
             return;
         }
@@ -273,7 +268,7 @@ pub(super) fn first_hash(lines: &Lines) -> Option<Hex> {
     lines.bytes.get(9..73).and_then(Hex::read)
 }
 
-/// The last line before a place that says something: blank ones break nothing, wherever they stand.
+/// The last line before a place that is not blank.
 fn last_said(log: &dyn DiskFile, mut end: u64) -> io::Result<Option<Vec<u8>>> {
     for _ in 0..MOST_BLANK_LINES {
         let line = line_before(log, end)?;
@@ -291,7 +286,7 @@ pub(super) fn is_missed(site: &Site, known: &Synced) -> Result<bool> {
     Ok(matches!(standing, HeadStanding::Lost(_)))
 }
 
-/// Whoever has read a log in a folder that is gone does not begin another: it was moved away or removed.
+/// Refuses to begin another log after the folder of the one that was read was moved or removed.
 pub(super) fn check_kept(site: &Site, open: Option<&OpenLog>) -> Result<()> {
     match open.and_then(OpenLog::reached) {
         Some(known) if is_missed(site, &known)? => Err(gone(site, &known)),

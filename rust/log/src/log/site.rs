@@ -15,8 +15,7 @@ pub struct Site {
     pub disk: Arc<dyn Disk>,
     /// The names of the files.
     pub layout: Layout,
-    /// What was seen of its archives.
-    pub archives: ArchivesSeen,
+    archives: Mutex<SeenArchives>,
 }
 
 impl Site {
@@ -25,8 +24,13 @@ impl Site {
         Self {
             disk,
             layout,
-            archives: ArchivesSeen::default(),
+            archives: Mutex::default(),
         }
+    }
+
+    /// What was seen of its archives; each change of it is whole.
+    pub fn archives(&self) -> MutexGuard<'_, SeenArchives> {
+        self.archives.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Where the log is.
@@ -92,40 +96,9 @@ impl Site {
 
 /// What this process has seen of archives, by their names from the store's folder on.
 #[derive(Default)]
-pub struct ArchivesSeen(Mutex<SeenArchives>);
-
-#[derive(Default)]
-struct SeenArchives {
+pub struct SeenArchives {
     /// How long the log is in each, and how it begins.
-    beginnings: HashMap<String, (u64, Beginning)>,
-    /// Those that were found to have the digest that a log names.
-    proved: HashSet<String>,
-}
-
-impl ArchivesSeen {
-    fn seen(&self) -> MutexGuard<'_, SeenArchives> {
-        // Each change of it is whole.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// How long the log in an archive is, and how it begins.
-    pub fn beginning(&self, name: &str) -> Option<(u64, Beginning)> {
-        self.seen().beginnings.get(name).cloned()
-    }
-
-    /// Notes that.
-    pub fn note_beginning(&self, name: &str, length: u64, beginning: &Beginning) {
-        let seen = (length, beginning.clone());
-        self.seen().beginnings.insert(name.to_owned(), seen);
-    }
-
-    /// Whether an archive was found to have its digest.
-    pub fn is_proved(&self, name: &str) -> bool {
-        self.seen().proved.contains(name)
-    }
-
-    /// Notes that.
-    pub fn note_proved(&self, name: &str) {
-        self.seen().proved.insert(name.to_owned());
-    }
+    pub beginnings: HashMap<String, (u64, Beginning)>,
+    /// Those that have the digest that a log names.
+    pub proved: HashSet<String>,
 }

@@ -54,7 +54,7 @@ impl LogSync {
 }
 
 /// Counts what was written, and how much of it is on disk.
-#[derive(Clone, Copy, Default)]
+#[derive(Default)]
 pub struct Unsynced {
     /// How many bytes were ever written.
     written: u64,
@@ -64,15 +64,11 @@ pub struct Unsynced {
     since: Option<i64>,
     /// When the last of them was.
     last: Option<i64>,
-    /// How often the disk was waited for.
-    syncs: u64,
-    /// When the last of what is on disk was written.
-    synced_until: Option<i64>,
-    /// How much was appended in all.
-    appended: Appended,
+    /// What was counted for reports.
+    pub(super) status: LogStatus,
 }
 
-/// How much was appended to a log by one who has it open.
+/// How much one writer appended to a log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Appended {
     /// How often.
@@ -101,28 +97,12 @@ pub struct LogStatus {
 }
 
 impl Unsynced {
-    /// How the log is, apart from a failed sync and the lock.
-    pub(super) fn log_status(&self) -> LogStatus {
-        LogStatus {
-            appended: self.appended,
-            syncs: self.syncs,
-            lock_waits: 0,
-            unsynced_bytes: self.bytes(),
-            synced_until: self.synced_until,
-            poisoned: None,
-        }
-    }
-
-    /// So many lines were appended, of so many bytes.
+    /// Counts lines that were appended.
     pub(super) fn count(&mut self, events: usize, bytes: usize) {
-        self.appended.commits += 1;
-        self.appended.events += events as u64;
-        self.appended.bytes += bytes as u64;
-    }
-
-    /// A log was born, which is on disk from its first moment on.
-    pub(super) fn born(&mut self, now: i64) {
-        self.synced_until = self.synced_until.max(Some(now));
+        let appended = &mut self.status.appended;
+        appended.commits += 1;
+        appended.events += events as u64;
+        appended.bytes += bytes as u64;
     }
 
     /// How many bytes are written but not synced.
@@ -130,7 +110,6 @@ impl Unsynced {
         self.written - self.synced
     }
 
-    /// How much was written so far.
     pub(super) fn written(&self) -> WrittenBytes {
         WrittenBytes {
             bytes: self.written,
@@ -148,25 +127,20 @@ impl Unsynced {
         }
     }
 
-    /// Bytes were written.
     pub(super) fn wrote(&mut self, bytes: u64, now: i64) {
         self.written += bytes;
         self.since.get_or_insert(now);
         self.last = Some(now);
     }
 
-    /// The disk has all that was written when so much was.
+    /// Everything up to there is on disk.
     pub(super) fn reached(&mut self, written: WrittenBytes) {
-        self.syncs += 1;
+        self.status.syncs += 1;
         // Offsets, not differences: syncs may overtake one another.
         self.synced = self.synced.max(written.bytes);
-        self.synced_until = self.synced_until.max(written.last);
-        // What came while the disk was at work is younger than all that it has now, and may be as old as that.
-        self.since = if self.bytes() == 0 {
-            None
-        } else {
-            self.since.max(written.last)
-        };
+        self.status.synced_until = self.status.synced_until.max(written.last);
+        // What was written during the sync is younger than all that was synced, or as old.
+        self.since = self.since.max(written.last).filter(|_| self.bytes() > 0);
     }
 }
 

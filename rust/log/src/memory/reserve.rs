@@ -13,7 +13,7 @@ use memmap2::MmapMut;
 
 use super::Refused;
 
-/// How much is kept aside. Nobody touches it, so it costs addresses and no memory.
+/// The size of the reserve. It is never touched, so it costs addresses and no memory.
 const RESERVE_BYTES: usize = 16 * 1024 * 1024;
 /// Larger pieces do not count on the reserve: it would be gone at once.
 const LARGEST_BYTES: usize = RESERVE_BYTES / 2;
@@ -41,7 +41,7 @@ fn restock() -> Result<(), Refused> {
     Ok(())
 }
 
-/// Gives the reserve up. Only one who finds it there takes the lock: it was used before then, and needs no memory itself.
+/// Gives the reserve up. The lock is taken only if it is there: it was used before then, and needs no memory itself.
 #[cold]
 fn spend() {
     if IS_WHOLE.swap(false, Ordering::Relaxed) {

@@ -1,6 +1,4 @@
-//! Spells how far a walk has come, so that another process can continue it.
-//!
-//! Only a walk over a log without any finding is spelled.
+//! Encodes how far a walk over a log without any finding has come, so that another process can continue it.
 
 use super::{ErasureSeen, RedactedLines, Walk};
 use crate::chain::{ChainMark, LinePlace};
@@ -12,8 +10,7 @@ use crate::hint::line_from;
 use crate::trail::Trail;
 
 impl Walk {
-    /// Spells how far it has come; `None` if anything was found, or a line cannot be read. `offset_of` says where the line of an event
-    /// of the log begins.
+    /// Encodes how far it has come; `None` if anything was found, or a line cannot be read. `offset_of` gives the offset of an event.
     pub fn position(&self, log: &dyn DiskFile, offset_of: impl Fn(u64) -> Option<u64>) -> Option<Vec<u8>> {
         let (follower, mark) = (&self.follower, &self.follower.mark);
         let is_clean = follower.damage.is_empty()
@@ -29,53 +26,37 @@ impl Walk {
         if !is_clean || mark.end != self.end {
             return None;
         }
-        let mut out = Numbers(Vec::new());
-        for number in [
-            self.end,
-            self.lines,
-            self.latest as u64,
-            self.fast_lines,
-            self.slow_lines,
-        ] {
-            out.push(number);
-        }
-        out.0.extend_from_slice(&head.raw());
-        out.0.extend_from_slice(&first.raw());
-        for number in [
-            mark.first_seq?,
-            mark.last_seq,
-            mark.highest_seq,
-            mark.events,
-            follower.claimed,
-        ] {
-            out.push(number);
-        }
-        out.0
-            .extend_from_slice(&self.redacted.step.unwrap_or(i128::MAX).to_le_bytes());
-        out.push(u64::from(self.redacted.is_jumping));
-        out.push(self.erasures.len() as u64);
+        let mut out = Vec::new();
+        let lines = [self.lines, self.latest as u64, self.fast_lines, self.slow_lines];
+        push(&mut out, &[self.end]);
+        push(&mut out, &lines);
+        out.extend_from_slice(&head.raw());
+        out.extend_from_slice(&first.raw());
+        push(&mut out, &[mark.first_seq?, mark.last_seq, mark.highest_seq]);
+        push(&mut out, &[mark.events, follower.claimed]);
+        out.extend_from_slice(&self.redacted.step.unwrap_or(i128::MAX).to_le_bytes());
+        push(
+            &mut out,
+            &[u64::from(self.redacted.is_jumping), self.erasures.len() as u64],
+        );
         for seen in &self.erasures {
-            for number in [seen.index, seen.place.offset, seen.place.line] {
-                out.push(number);
-            }
+            push(&mut out, &[seen.index, seen.place.offset, seen.place.line]);
         }
-        out.push(u64::from(follower.has_trail));
+        push(&mut out, &[u64::from(follower.has_trail)]);
         if let Some(trail) = &follower.trail {
             let open = trail.open_events();
-            out.push(trail.from);
-            out.push(trail.events() - open);
-            out.0.extend_from_slice(&trail.start());
-            out.push(open);
+            push(&mut out, &[trail.from, trail.events - open]);
+            out.extend_from_slice(&trail.start);
+            push(&mut out, &[open]);
             for index in mark.events.checked_sub(open)?..mark.events {
                 let line = line_from(log, offset_of(index)?, self.end).ok()?;
-                out.0
-                    .extend_from_slice(&event_of(&line)?.hash_and_raw(trimmed(&line)).1);
+                out.extend_from_slice(&event_of(&line)?.hash_and_raw(trimmed(&line)).1);
             }
         }
-        Some(out.0)
+        Some(out)
     }
 
-    /// Continues from what [`Walk::position`] spelled, in a log that was synced up to here, if that is known; `None` if it is no position.
+    /// Continues from what [`Walk::position`] encoded, in a log that was synced up to `synced`; `None` if it is no position.
     pub fn resume(position: &[u8], log: &dyn DiskFile, synced: Option<u64>) -> Option<Self> {
         let mut rest = Rest(position);
         let mut walk = Self::new(synced);
@@ -135,16 +116,13 @@ fn event_of(line: &[u8]) -> Option<Event> {
     Event::read(trimmed(line), Trust::Hashes).ok()
 }
 
-/// Numbers and digests, one behind the other.
-struct Numbers(Vec<u8>);
-
-impl Numbers {
-    fn push(&mut self, number: u64) {
-        self.0.extend_from_slice(&number.to_le_bytes());
-    }
+fn push(out: &mut Vec<u8>, numbers: &[u64]) {
+    numbers
+        .iter()
+        .for_each(|number| out.extend_from_slice(&number.to_le_bytes()));
 }
 
-/// The same, to be read.
+/// Numbers and digests, to be read.
 struct Rest<'a>(&'a [u8]);
 
 impl Rest<'_> {

@@ -8,7 +8,7 @@ use crate::json;
 use crate::memory::Refused;
 use crate::trail::Trail;
 
-/// What stands around the digits of a line's hash.
+/// The beginning of a line, before the digits of its hash.
 const HASH_KEY: &[u8] = b"{\"hash\":\"";
 /// The record id of the event that opens a batch.
 const BEGIN_ID: &[u8] = b"__begin__";
@@ -16,7 +16,7 @@ const BEGIN_ID: &[u8] = b"__begin__";
 /// What the rest of a line takes beside its record, ids of usual length included.
 const ENVELOPE_BYTES: usize = 320;
 
-/// Where the chain stands.
+/// The end of a chain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ChainEnd {
     /// The hash of the last event; `None` at the beginning of a log.
@@ -25,12 +25,20 @@ pub struct ChainEnd {
     pub next_seq: u64,
 }
 
-/// What an event says, apart from its place in the chain.
+impl ChainEnd {
+    /// Before the first event.
+    pub const BEGINNING: Self = Self {
+        head: None,
+        next_seq: 1,
+    };
+}
+
+/// An event without its place in the chain.
 #[derive(Clone, Copy, Debug)]
 pub struct EventBody<'a> {
     /// What it does.
     pub op: Op,
-    /// The record's id as it stands between quotes.
+    /// The record's id as between quotes.
     pub id: &'a [u8],
     /// The canonical record.
     pub record: &'a [u8],
@@ -49,11 +57,11 @@ pub struct Lines {
     pub starts: Vec<usize>,
     /// The hash of each line.
     pub hashes: Vec<[u8; 32]>,
-    /// Where the chain stands behind them.
+    /// The end of the chain behind them.
     pub link: ChainEnd,
     /// What keeps their hashes from being guessed.
     pub salts: Salts,
-    /// The chain of hashes alone, up to the last of them, if whoever spells them goes along it.
+    /// The trail up to the last of them, if the encoder follows it.
     pub trail: Option<Box<Trail>>,
 }
 
@@ -106,7 +114,6 @@ impl Lines {
         self.spell(body, false);
     }
 
-    /// The same of a record that may be known to be plain.
     #[inline]
     fn spell(&mut self, body: EventBody<'_>, is_plain: bool) {
         let start = self.bytes.len();
@@ -156,7 +163,7 @@ impl Lines {
         };
     }
 
-    /// No lines behind `link`, in the memory of lines that nobody needs any more; with salts on these terms.
+    /// No lines behind `link`, in the memory of these; with salts on these terms.
     pub fn reusing(mut self, link: ChainEnd, salts: Option<SaltTerms<'_>>) -> Self {
         self.bytes.clear();
         self.starts.clear();

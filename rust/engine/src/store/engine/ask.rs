@@ -15,12 +15,12 @@ use chronomemory_search::blocks::{Ask, BlockAnswer, BlockColumns, BlockReach, Ce
 use chronomemory_state::condition::Condition;
 use chronomemory_state::state::{Frozen, Listing, Query};
 
-/// So often files may be taken away under a look at the past.
+/// So often a look at the past is repeated after a compaction removed files.
 const MOST_LOOKS: u32 = 8;
 
 /// What is known now.
 impl Engine {
-    /// The canonical record of an id, if somebody sees it.
+    /// The canonical record of an id, if the viewer sees it.
     pub fn get(&self, viewer: &Viewer, id: &str) -> Result<Option<Vec<u8>>> {
         self.read(|store| Ok(store.state.get_seen(viewer, id).map(Cow::into_owned)))
     }
@@ -48,7 +48,7 @@ impl Engine {
     pub fn history(&self, viewer: &Viewer, id: &str) -> Result<Vec<Vec<u8>>> {
         self.read_past(|store| {
             let lines = store.past().of_record(id)?;
-            // What names rows of embeddings, or tells of erasures, speaks of records of any scope.
+            // Records about embeddings and erasures name records of any scope.
             if matches!(face_of(id.as_bytes()), Some(ERASURES | VECTORS))
                 && !store.state.sight(viewer).is_of_all_scopes()
             {
@@ -57,14 +57,14 @@ impl Engine {
             let scope = match (store.state.get(id), store.log.report.damage.is_empty()) {
                 (Some(now), _) => Carried::of(&now),
                 (None, true) => Carried::shared(),
-                // The line may be lost that told whose it is.
+                // The line with its scope may be lost.
                 (None, false) => Carried::Malformed,
             };
             Ok(seen_lines(viewer, scope, lines))
         })
     }
 
-    /// The ids of somebody's own records that have expired at a moment, those first that did first; by default now.
+    /// The ids of a viewer's own records that have expired at a moment, in the order of expiry; by default now.
     pub fn due(&self, viewer: &Viewer, now: Option<i64>) -> Result<Vec<String>> {
         self.read(|store| Ok(store.state.due_at(viewer, now.unwrap_or_else(|| self.moment()))))
     }
@@ -74,23 +74,12 @@ impl Engine {
         self.read_past(|store| store.past().as_of(moment))
     }
 
-    /// How many erasures the log tells of; with `follows`, also what others wrote since.
-    pub(super) fn erasures(&self, follows: bool) -> Result<usize> {
-        match follows {
-            true => self.read(|store| Ok(erasures(&store.state))),
-            false => {
-                self.check_caller()?;
-                Ok(erasures(&self.store.read_guard().state))
-            }
-        }
-    }
-
     /// The lines of the live log from a seq on.
     pub fn replay(&self, from_seq: u64) -> Result<Vec<Vec<u8>>> {
         self.read_past(|store| store.past().replay(from_seq))
     }
 
-    /// The ids of the records that events from a seq on speak of and that somebody sees, those of faces too if wanted.
+    /// The ids of the records that events from a seq on are about and that a viewer sees, those of faces too if wanted.
     pub fn changed_since(&self, viewer: &Viewer, seq: u64, faces: bool) -> Result<Vec<String>> {
         self.read_past(|store| {
             let mut changed = store.past().changed_since(seq, faces)?;
@@ -119,7 +108,7 @@ impl Engine {
     }
 }
 
-/// What matters here. Nobody waits while a search runs.
+/// Searches; other calls do not wait for them.
 impl Engine {
     /// The best records for a search, as of every write before it.
     ///
@@ -137,13 +126,13 @@ impl Engine {
     /// Runs a search that may leave work to the worker, such as sealing an index.
     fn find<T>(&self, search: impl FnOnce(&Shared) -> Result<T>) -> Result<T> {
         self.check_caller()?;
-        self.tell_time();
+        self.store.tell_time(&|| self.moment());
         let found = search(&self.store);
         self.worker.tell(self.store.due_work(self.host.now()));
         found
     }
 
-    /// Looks at what recalls of blocks are made from, and at what somebody sees of it, as of now, without keeping the store.
+    /// Shows the columns that recalls of blocks use, and what a viewer sees of them, as of now, without keeping the store.
     pub fn blocks<T>(&self, viewer: &Viewer, ask: impl FnOnce(&BlockColumns, &Outlook) -> T) -> Result<T> {
         let look = |store: &Store| Ok((store.blocks()?, Outlook::of(&store.state, viewer)));
         let (columns, outlook) = self.read(look)?;
@@ -151,7 +140,7 @@ impl Engine {
         Ok(ask(&columns, &outlook))
     }
 
-    /// Counts the links of blocks that somebody sees, and the blocks in sessions.
+    /// Counts the links of blocks that a viewer sees, and the blocks in sessions.
     pub fn census(&self, viewer: &Viewer) -> Result<Census> {
         let sessions = self.read(|store: &Store| Ok(store.state.scopes().in_sessions(viewer)))?;
         self.blocks(viewer, |columns, outlook| columns.census(&outlook.sight, &sessions))
@@ -174,9 +163,7 @@ impl Engine {
     /// # Errors
     /// `NoSpace`, `Argument` for vectors of another dimension or that are not finite.
     pub fn nearest(&self, question: &VectorQuestion<'_>, queries: &[f32], dim: usize) -> Result<Vec<Vec<Neighbour>>> {
-        self.check_caller()?;
-        self.tell_time();
-        self.store.nearest(question, queries, dim)
+        self.find(|shared| shared.nearest(question, queries, dim))
     }
 
     /// The bytes of a record's embedding, little-endian float32.
@@ -184,13 +171,11 @@ impl Engine {
     /// # Errors
     /// `NoSpace`, `Corrupted` if its row is damaged.
     pub fn embedding(&self, viewer: &Viewer, space: Option<&str>, id: &str) -> Result<Option<Vec<u8>>> {
-        self.check_caller()?;
-        self.tell_time();
-        self.store.embedding(viewer, space, id)
+        self.find(|shared| shared.embedding(viewer, space, id))
     }
 }
 
-/// Those of the lines of a record that somebody sees. What the first of them leave open was so from the start.
+/// The lines of a record that a viewer sees. `scope` is that of the first lines, if they name none.
 fn seen_lines(viewer: &Viewer, mut scope: Carried, lines: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
     let mut seen = |line: &Vec<u8>| {
         if let Ok(event) = Event::read(line, Trust::Hashes) {
@@ -206,7 +191,7 @@ fn seen_lines(viewer: &Viewer, mut scope: Carried, lines: Vec<Vec<u8>>) -> Vec<V
     lines.into_iter().filter(|line| seen(line)).collect()
 }
 
-/// Who reads record after record looks after so many of them whether others erased some.
+/// A reader of many records looks for erasures of other processes after so many.
 const RECORDS_BETWEEN_LOOKS: usize = 64;
 
 /// What was read from a store at some moment is good until something is erased.
@@ -220,7 +205,7 @@ impl Engine {
     pub fn unchanged(&self) -> Result<Unchanged> {
         Ok(Unchanged {
             engine: self.on_terms(self.terms),
-            erasures: self.erasures(true)?,
+            erasures: self.read(|store| Ok(erasures(&store.state)))?,
         })
     }
 }
@@ -234,13 +219,20 @@ impl Unchanged {
         self.check_known(seq, true)
     }
 
-    /// The same for who goes through many records and has had so many: what others erased is looked for now and then.
+    /// The same after so many of many records: erasures of other processes are looked for now and then.
     pub fn check_on_the_way(&self, records: usize) -> Result<()> {
         self.check_known(0, records.is_multiple_of(RECORDS_BETWEEN_LOOKS))
     }
 
     fn check_known(&self, seq: u64, follows: bool) -> Result<()> {
-        match self.engine.erasures(follows) {
+        let now = match follows {
+            true => self.engine.read(|store| Ok(erasures(&store.state))),
+            false => self
+                .engine
+                .check_caller()
+                .map(|()| erasures(&self.engine.store.read_guard().state)),
+        };
+        match now {
             Ok(now) if now != self.erasures => Err(Error::HistoryUnavailable {
                 first_seq: seq,
                 reason: "records were erased since this was read; ask for it again".to_owned(),

@@ -12,9 +12,9 @@ use chronolog::error::{Error, Result};
 use chronolog::event::draft::{Draft, SPARE_BYTES};
 use chronolog::host::Host;
 
-/// A batch of so many changes is worth a second thread.
+/// From so many changes on a second thread encodes.
 const WORTH_CHANGES: usize = 500;
-/// How many changes are handed over at a time: a share of the rest, so that little is left at the end.
+/// The changes of one part: a share of the rest, so that the last part is small.
 const PART_CHANGES: RangeInclusive<usize> = 16..=256;
 const PART_SHARE: usize = 4;
 const SPARE_PARTS: usize = 64;
@@ -28,49 +28,30 @@ pub struct BatchWriter<'a> {
 struct Large {
     parts: Vec<Arc<Draft>>,
     spare: Vec<Draft>,
-    /// How many changes are still to come, and how many of them are the next part.
+    /// How many changes are still to come.
     left: usize,
+    /// How many of them are the next part.
     room: usize,
     encoding: Encoding,
 }
 
 enum Encoding {
     Beside(EncoderJob),
-    /// The system gives no thread: the one that drafts does both.
+    /// There is no second thread.
     Here(Box<EncodedAhead>),
 }
 
 impl Engine {
-    /// Begins a batch of so many changes. Each goes into a draft of the caller's, and [`BatchWriter::drafted`] is told.
+    /// Begins a batch of so many changes. The caller drafts each and calls [`BatchWriter::drafted`].
     pub fn batch(&self, changes: usize) -> Result<BatchWriter<'_>> {
         self.check_caller()?;
-        // Whoever drives the worker may have no threads to lend.
+        // A caller that drives the worker may have no threads to lend.
         let is_attended = || self.workers().as_ref().is_some_and(|workers| workers.worker.is_some());
         let is_worth_it = changes >= WORTH_CHANGES && self.threads > 1 && is_attended();
         Ok(BatchWriter {
             engine: self,
-            large: is_worth_it.then(|| self.large(changes)),
+            large: is_worth_it.then(|| Large::begin(self, changes)),
         })
-    }
-
-    fn large(&self, changes: usize) -> Large {
-        let (ahead, used) = self.store.encode_ahead(changes, self.host.now());
-        let (waiting, mut spare) = match self.workers().as_mut() {
-            Some(workers) => (workers.encoder.take(), std::mem::take(&mut workers.spare)),
-            None => (None, Vec::new()),
-        };
-        keep(&mut spare, used);
-        let encoder = waiting.map_or_else(|| Encoder::start(Arc::clone(&self.store), &*self.host), Ok);
-        Large {
-            parts: Vec::new(),
-            spare,
-            left: changes,
-            room: part_of(changes),
-            encoding: match encoder {
-                Ok(encoder) => Encoding::Beside(encoder.begin(ahead)),
-                Err(_) => Encoding::Here(Box::new(ahead)),
-            },
-        }
     }
 }
 
@@ -107,16 +88,31 @@ impl BatchWriter<'_> {
             workers.encoder = encoder.or_else(|| workers.encoder.take());
             keep(&mut workers.spare, large.spare);
         }
-        let (committed, due_work) = engine
-            .store
-            .commit_parts(&large.parts, ahead, engine.terms, &|| engine.host.now())?;
-        engine.worker.tell(due_work);
-        Ok(committed)
+        engine.write(|store, now| store.commit_parts(&large.parts, ahead, now))
     }
 }
 
 impl Large {
-    /// Takes what is drafted; a draft with nothing in it takes its place.
+    fn begin(engine: &Engine, changes: usize) -> Self {
+        let (ahead, used) = engine.store.encode_ahead(changes, engine.host.now());
+        let (waiting, mut spare) = match engine.workers().as_mut() {
+            Some(workers) => (workers.encoder.take(), std::mem::take(&mut workers.spare)),
+            None => (None, Vec::new()),
+        };
+        keep(&mut spare, used);
+        let encoder = waiting.map_or_else(|| Encoder::start(Arc::clone(&engine.store), &*engine.host), Ok);
+        Self {
+            parts: Vec::new(),
+            spare,
+            left: changes,
+            room: part_of(changes),
+            encoding: match encoder {
+                Ok(encoder) => Encoding::Beside(encoder.begin(ahead)),
+                Err(_) => Encoding::Here(Box::new(ahead)),
+            },
+        }
+    }
+
     fn hand_over(&mut self, draft: &mut Draft) {
         let mut empty = self.spare.pop().unwrap_or_default();
         empty.author = draft.author.clone();
@@ -155,7 +151,6 @@ struct Order {
     encoded: Sender<EncodedAhead>,
 }
 
-/// A batch that is being encoded, and the thread that does it.
 pub(in crate::store) struct EncoderJob {
     encoder: Encoder,
     parts: Sender<Arc<Draft>>,
@@ -173,7 +168,7 @@ impl Encoder {
                     _ = is_behind.then(|| Builder::new().spawn_scoped(scope, || store.settle()));
                     order.parts.iter().for_each(|part| order.ahead.add(&part));
                 });
-                // Whoever gave up on the batch does not wait for it.
+                // The writer may have given up on the batch.
                 let _ = order.encoded.send(order.ahead);
             }
         };
@@ -203,7 +198,7 @@ impl EncoderJob {
         let _ = self.parts.send(part);
     }
 
-    /// Waits for the lines, and gives the thread back; `None` if it died.
+    /// Waits for the lines; `None` if the thread died.
     pub fn end(self) -> Option<(EncodedAhead, Encoder)> {
         drop(self.parts);
         let ahead = self.encoded.recv().ok()?;

@@ -50,23 +50,21 @@ pub struct Engine {
     terms: WriterTerms,
 }
 
-/// What all who share a store have in common.
+/// What all handles of a store share.
 pub struct Body {
     store: Arc<Shared>,
     worker: Arc<Worker>,
     host: Arc<dyn Host>,
     workers: Mutex<Option<Workers>>,
-    /// How many threads share the work of a call.
     threads: usize,
     /// How many forks lay behind the process when it was opened.
     forks: u32,
-    /// Those of whoever opened it.
     terms: WriterTerms,
     /// The moment that expiries are held against, if the host's clock is not asked.
     moment: AtomicI64,
 }
 
-/// Stands for the clock of the host.
+/// In place of a moment: the clock of the host.
 const BY_THE_CLOCK: i64 = i64::MIN;
 
 impl Deref for Engine {
@@ -78,11 +76,10 @@ impl Deref for Engine {
 }
 
 struct Workers {
-    /// The one that the worker has; there is none if the caller drives it.
+    /// `None` if the caller drives the worker.
     worker: Option<Join>,
-    /// There is one after the first large batch, unless another is being encoded.
+    /// Waits for the next large batch, after the first.
     encoder: Option<Encoder>,
-    /// Memory for the parts of large batches.
     spare: Vec<Draft>,
 }
 
@@ -114,7 +111,7 @@ impl Engine {
         Ok(engine)
     }
 
-    /// The same without a thread: whoever opens it calls [`Engine::attend`].
+    /// The same without a thread: the caller calls [`Engine::attend`].
     pub fn open_unattended(disk: Arc<dyn Disk>, layout: Layout, options: Options, host: Arc<dyn Host>) -> Result<Self> {
         let options = Options {
             attended: true,
@@ -142,7 +139,7 @@ impl Engine {
         })
     }
 
-    /// The same store for somebody who writes on other terms. Closing one of them closes all.
+    /// The same store for a writer with other terms. Closing one of them closes all.
     #[must_use]
     pub fn on_terms(&self, terms: WriterTerms) -> Self {
         Self {
@@ -173,7 +170,7 @@ impl Engine {
         if self.is_forked() { Err(Error::Forked) } else { Ok(()) }
     }
 
-    /// Whether whoever calls may wait for the store.
+    /// Refuses a call from a forked child or from a progress callback.
     fn check_caller(&self) -> Result<()> {
         self.check_process()?;
         if REPORTING.get() == self.address() {
@@ -186,7 +183,7 @@ impl Engine {
         Arc::as_ptr(&self.body).addr()
     }
 
-    /// How the log is, as far as memory tells: nothing is read for it, and nobody's writes are caught up with.
+    /// How the log is, from memory: nothing is read for it.
     pub fn log_status(&self) -> Result<LogStatus> {
         self.check_caller()?;
         Ok(self.store.read_guard().log.log_status())
@@ -198,13 +195,13 @@ impl Engine {
     /// As [`Engine::read`].
     pub fn verified(&self) -> Result<VerifiedChain> {
         self.check_caller()?;
-        Ok(self.store.read_guard().verified())
+        Ok(self.store.read_guard().verified)
     }
 
     /// Runs a question on a state that has caught up with other processes.
     pub fn read<T>(&self, ask: impl FnMut(&Store) -> Result<T>) -> Result<T> {
         self.check_caller()?;
-        self.store.read_at(&|| self.moment(), ask)
+        self.store.read_at(Some(&|| self.moment()), ask)
     }
 
     /// Sets the moment, in microseconds since 1970, that decides expiry for all who share the store; `None` for the clock.
@@ -220,12 +217,7 @@ impl Engine {
         }
     }
 
-    /// Lets what is asked next be of this moment.
-    fn tell_time(&self) {
-        self.store.tell_time(&|| self.moment());
-    }
-
-    /// Runs a short change as the only writer, with the time. Nobody else uses the store meanwhile.
+    /// Runs a short change as the only writer, with the time. The store is locked meanwhile.
     pub fn change<T>(&self, act: impl FnOnce(&mut Store, i64) -> Result<T>) -> Result<T> {
         self.check_caller()?;
         self.turn(|store| act(store, self.host.now()))
@@ -329,13 +321,13 @@ impl Body {
 impl Drop for Body {
     fn drop(&mut self) {
         if self.is_forked() {
-            // The threads stayed in the parent; what leads to them means nothing here and must not be touched.
+            // The threads stayed in the parent; handles to them must not be touched here.
             std::mem::forget((Arc::clone(&self.worker), Arc::clone(&self.store)));
             if let Ok(mut workers) = self.workers.try_lock() {
                 std::mem::forget(workers.take());
             }
         } else {
-            // Nobody is left to hear of a failure; what was acknowledged is with the system already.
+            // There is no caller to report a failure to; what was acknowledged is with the system already.
             let _ = self.let_go();
         }
     }

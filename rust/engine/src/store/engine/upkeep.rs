@@ -7,6 +7,7 @@ use super::{Engine, REPORTING};
 use crate::store::follow::missed;
 use crate::store::load::tails::kept_beside;
 use crate::store::recovery::judge::{pending_tail, verify_at};
+use crate::store::verifying::distrust;
 use crate::store::write::ingest::ingest;
 use crate::store::{
     self, Alone, CopyMade, CopyOrder, CopySeen, Erase, Erased, HeadStanding, Ingested, Intake, Prune, Pruned,
@@ -20,7 +21,7 @@ use chronolog::layout::Layout;
 use chronolog::log::{Progress, note_known_head, standing_of};
 use chronolog::verify::Report;
 
-/// How often rows are looked for that somebody moves just then: a look takes far less than a compaction.
+/// How often rows that are being moved are looked for: a look takes far less than a compaction.
 const MOST_LOOKS: usize = 100;
 
 /// What a look at all files found.
@@ -82,12 +83,12 @@ impl Verified {
     }
 }
 
-/// Is it still true?
+/// Findings and verification.
 impl Engine {
-    /// What opening found, a tail that somebody left behind since, and spaces that lack rows.
+    /// What opening found, a tail that was left behind since, and spaces that lack rows.
     pub fn findings(&self) -> Result<(Verified, Vec<String>)> {
         let (mut report, standing) =
-            self.read(|store| Ok((store.log.report.clone(), store.log.head.standing().clone())))?;
+            self.read(|store| Ok((store.log.report.clone(), store.log.head.standing.clone())))?;
         if report.tail.is_some() {
             report.tail = self.change(|store, _| pending_tail(store))?;
         }
@@ -128,7 +129,7 @@ impl Engine {
             let missed = missed(&store.site, &store.log)?;
             store.sync()?;
             store.log.tell_known_head();
-            let fault = store.log.head.fault().map(str::to_owned);
+            let fault = store.log.head.fault.clone();
             Ok((Arc::clone(&store.site), store.options.head_file.clone(), fault, missed))
         })?;
         let (note, host) = (head_file.as_deref(), &*self.host);
@@ -140,7 +141,7 @@ impl Engine {
         self.read(|store| {
             store.vectors.note_damage(&store.state, &found.report.damage);
             if is_altered {
-                store.distrust();
+                distrust(store);
             }
             Ok(())
         })?;
@@ -156,31 +157,31 @@ impl Engine {
         store::verify_opened(self, self.host.now())
     }
 
-    /// Makes the log short; says how many events it has then.
+    /// Compacts the log; gives how many events it has then.
     pub fn compact(&self, keep_history: bool, progress: Progress<'_>) -> Result<u64> {
         self.check_caller()?;
         store::compact(self, keep_history, &|| self.host.now(), progress)
     }
 
-    /// Erases records from the store and from all of its past; says what was done.
+    /// Erases records from the store and from all of its past.
     pub fn erase(&self, order: &Erase, progress: Progress<'_>) -> Result<Erased> {
         self.check_caller()?;
         store::erase(self, order, &|| self.host.now(), progress)
     }
 
-    /// Removes the oldest archives and backups, as far as asked; says what went.
+    /// Removes the oldest archives and backups, as far as ordered.
     pub fn prune(&self, order: &Prune) -> Result<Pruned> {
         self.check_caller()?;
         store::prune(self, order, &|| self.host.now())
     }
 
-    /// Makes a copy of the store; says where it is.
+    /// Makes a copy of the store; gives its folder.
     pub fn backup(&self, progress: Progress<'_>) -> Result<PathBuf> {
         self.check_caller()?;
         store::backup(self, &|| self.host.now(), progress)
     }
 
-    /// Makes a verified copy of the store outside of it; says where it is, and what it is.
+    /// Makes a verified copy of the store outside of it.
     pub fn copy_out(&self, order: &CopyOrder, progress: Progress<'_>) -> Result<CopyMade> {
         self.check_caller()?;
         store::copy_out(self, order, &|| self.host.now(), progress)
@@ -204,7 +205,7 @@ impl Engine {
         store::forget(self, paths, &|| self.host.now())
     }
 
-    /// Brings back a copy, or a tail that was cut away; says what was repaired on the way.
+    /// Restores a copy, or a tail that was cut away; gives what was repaired on the way.
     ///
     /// # Errors
     /// `Refused` if it is neither or lacks erasures, `Corrupted` if it is damaged, unless that is wanted; `Locked`.
@@ -222,7 +223,7 @@ impl Engine {
 
 /// Long work that keeps the store: its callback cannot use it.
 impl Engine {
-    /// Makes a damaged store whole again; says what was done, and what lies in `quarantine/` beside whole stores.
+    /// Repairs a damaged store; gives what was done, and what is in `quarantine/` beside whole stores.
     pub fn repair(&self, unproven: bool, progress: Progress<'_>) -> Result<(Option<Repaired>, Vec<Quarantined>)> {
         self.keeping(|store, now| {
             Ok((

@@ -20,6 +20,7 @@ use crate::store::files::known_copies::KnownCopies;
 use crate::store::follow::finish_erasing;
 use crate::store::load::tails::check_no_tail_is_left;
 use crate::store::recovery::judge::{verify, verify_at};
+use crate::store::sealing::{base_rows, start_sealing_base};
 use crate::store::search::page::page;
 use crate::store::search::select::StateView;
 use crate::store::turns::{Alone, StoreAccess, Turns, check_tail_at_the_end, take_care};
@@ -59,7 +60,7 @@ pub(in crate::store) fn erasures(state: &State) -> usize {
 fn check_erasable(site: &Site, log: &mut Log) -> Result<()> {
     check_undamaged(log)?;
     log.check_head_is_kept()?;
-    if let HeadStanding::Unknown(reason) | HeadStanding::Unreadable(reason) = log.head.standing() {
+    if let HeadStanding::Unknown(reason) | HeadStanding::Unreadable(reason) = &log.head.standing {
         return Err(Error::busy(format!(
             "nothing is erased while the last head is not known: {reason}"
         )));
@@ -150,7 +151,7 @@ impl<'a> Preparing<'a> {
         }
         let is_begun = access.locked(|store, _| {
             check_erasable(&store.site, &mut store.log)?;
-            rewrite.rows = store.base_rows();
+            rewrite.rows = base_rows(store);
             let is_begun = rewrite.begin(store)?;
             if is_begun {
                 *spaces = RowRemoval::of(store, &rewrite.filter.plan.chosen).start()?;
@@ -257,7 +258,7 @@ impl<'a> Preparing<'a> {
         store.log.retire(&new, now)?;
         drop(kept);
         store.archives = ArchiveCache::default();
-        if let Some(segment) = rows.and_then(|rows| store.start_sealing_base(rows)) {
+        if let Some(segment) = rows.and_then(|rows| start_sealing_base(store, rows)) {
             segment.run();
         }
         // A segment is used only up to the noted sync. If that cannot be noted, the state is loaded all the same.

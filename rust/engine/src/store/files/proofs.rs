@@ -7,6 +7,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use crate::store::load::found::our_names;
 use chronolog::archive::{self, Archive};
 use chronolog::digest::Hex;
 use chronolog::disk::{Access, Disk, DiskFile, Naming, read_upto};
@@ -16,7 +17,7 @@ use chronolog::layout::{
     packed_base_name,
 };
 use chronolog::log::Site;
-use chronolog::log::files::{is_folder, is_ours, open_base};
+use chronolog::log::files::{is_folder, open_base};
 use chronolog::origin::ALONE;
 use chronolog::wal::reader::read_pieces;
 
@@ -232,12 +233,7 @@ pub(in crate::store) fn immutable_names(disk: &dyn Disk, layout: &Layout, folder
         true => is_base_file,
         false => is_archive_file,
     };
-    if !is_folder(disk, &path) {
-        return Ok(Vec::new());
-    }
-    let mut names = disk.list(&path).at(&path)?;
-    names.retain(|name| is_named_so(name) && is_ours(disk, &path.join(name)));
-    Ok(names)
+    our_names(disk, &path, is_named_so).at(&path)
 }
 
 /// Bases and archives with our names that are not among these, from the store's folder on.

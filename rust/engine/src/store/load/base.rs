@@ -26,60 +26,39 @@ use chronomemory_state::snapshot;
 /// So much may be hashed in search of the byte that a base has lost.
 const MENDING_BLOCKS: u64 = 20_000_000;
 
-/// What stands behind the state that was loaded before the first event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What proves the state that was loaded before the first event.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::store) enum Proof {
     /// The log itself, or a digest that it names.
+    #[default]
     Whole,
     /// Nothing: the bytes are not those that the log names, or there are none.
     Nothing,
 }
 
-/// What was found beside the log.
+/// What was found beside the log; most of it goes into the [`Report`].
+#[derive(Default)]
 pub(in crate::store) struct Base {
-    /// What became of the state that the log starts from.
     pub state: BaseState,
-    /// What is wrong.
     pub damage: Vec<Damage>,
-    /// Indexes that say something else than what they were made of.
     pub altered: Vec<Damage>,
-    /// Files that an erasure took away and that are back.
     pub returned: Vec<Damage>,
-    /// What is worth knowing.
     pub notes: Vec<String>,
-    /// What stands behind what was loaded.
     pub proof: Proof,
-    /// What to say of the log if nothing else is wrong with it.
+    /// Damage of the log that counts if no line of it is damaged.
     pub lost: Option<Damage>,
-    /// What came before the first line is not known, and nothing in the folder tells.
+    /// What came before the first line is not known, and nothing in the folder shows it.
     pub unknown: Option<String>,
 }
 
-impl Default for Base {
-    fn default() -> Self {
-        Self {
-            state: BaseState::None,
-            damage: Vec::new(),
-            altered: Vec::new(),
-            returned: Vec::new(),
-            notes: Vec::new(),
-            proof: Proof::Whole,
-            lost: None,
-            unknown: None,
-        }
-    }
-}
-
 impl Base {
-    /// Notes what is wrong with it.
-    pub fn hurt(&mut self, state: BaseState, path: &str, kind: DamageKind, reason: impl Into<String>) {
+    fn hurt(&mut self, state: BaseState, path: &str, kind: DamageKind, reason: impl Into<String>) {
         self.state = state;
         self.proof = Proof::Nothing;
         self.damage.push(finding(path, kind, reason));
     }
 
-    /// Loads what a sentinel names.
-    pub fn named(&mut self, place: BasePlace<'_>, sentinel: &Sentinel, loader: &mut Loader) -> io::Result<()> {
+    fn named(&mut self, place: BasePlace<'_>, sentinel: &Sentinel, loader: &mut Loader) -> io::Result<()> {
         self.tell_repairs(sentinel);
         if place.way.is_some() && loader.keeps() && self.is_left_out(place, sentinel)? {
             // Most bases of the past are not kept, because the history before them adds up to them.
@@ -107,7 +86,7 @@ impl Base {
         }
     }
 
-    /// For a repair that may believe it: loads what an altered base says, marked. Opening a store loads nothing of it.
+    /// For a repair with `unproven`: loads an altered base, marked. Opening a store loads nothing of it.
     fn load_unproved(&mut self, place: BasePlace<'_>, sha256: Option<Hex>, loader: &mut Loader) -> io::Result<()> {
         if self.proof != Proof::Nothing || !loader.is_salvaging() {
             return Ok(());
@@ -125,13 +104,13 @@ impl Base {
         Ok(())
     }
 
-    /// Notes what a sentinel says, if segments hold the base that it names.
+    /// For a log whose base is in segments.
     pub fn resume(&mut self, sentinel: &Sentinel) {
         self.tell_repairs(sentinel);
         self.state = BaseState::Anchored;
     }
 
-    /// A store that was repaired says so for ever.
+    /// Every report on a store names its repairs.
     fn tell_repairs(&mut self, sentinel: &Sentinel) {
         self.notes.extend(sentinel.repairs.iter().map(|repair| repair.tell()));
     }
@@ -253,7 +232,7 @@ impl Base {
     }
 
     /// Loads what a line of the log adopted.
-    pub fn adopted(&mut self, place: BasePlace<'_>, adoption: &Adoption, loader: &mut Loader) -> io::Result<()> {
+    fn adopted(&mut self, place: BasePlace<'_>, adoption: &Adoption, loader: &mut Loader) -> io::Result<()> {
         loader.settled_until = Some(adoption.seq);
         let now = |way: &WayBack| way.base(adoption.base_sha256);
         let sha256 = place.way.map_or(Some(adoption.base_sha256), now);
@@ -264,7 +243,6 @@ impl Base {
         Ok(())
     }
 
-    /// All that is to be reported.
     pub fn report(mut self, walk: &Walk, tail: Option<Tail>, length: u64) -> Report {
         let mark = walk.mark();
         if let Some((line, count)) = walk.unknown_fields {
@@ -336,14 +314,12 @@ fn mended_base(place: BasePlace<'_>, sha256: &Hex) -> Option<(String, Arc<dyn Di
     Some((name, Arc::new(Bytes(mended))))
 }
 
-/// There was a log, and it is lost.
 fn lost(traces: &Traces, how: &str) -> Damage {
     let reason = format!("{how}, but there was one: {}", traces.tell());
     finding(LOG, DamageKind::LogMissing, reason)
 }
 
 impl Base {
-    /// Loads what a log starts from.
     pub fn load(
         &mut self,
         place: BasePlace<'_>,
@@ -362,7 +338,7 @@ impl Base {
     }
 
     /// The first line cannot be read, or there is none.
-    pub(super) fn lost_beginning(
+    fn lost_beginning(
         &mut self,
         place: BasePlace<'_>,
         log: &dyn DiskFile,
@@ -425,15 +401,9 @@ impl Base {
         Ok(())
     }
 
-    /// There is no log, or nothing in it, and something shows that there was one.
-    pub(super) fn lost_log(
-        &mut self,
-        place: BasePlace<'_>,
-        traces: &Traces,
-        loader: &mut Loader,
-        how: &str,
-    ) -> io::Result<()> {
-        self.damage.push(lost(traces, how));
+    /// There is no log, and something shows that there was one.
+    pub(super) fn lost_log(&mut self, place: BasePlace<'_>, traces: &Traces, loader: &mut Loader) -> io::Result<()> {
+        self.damage.push(lost(traces, "it is not there"));
         self.load_newest(place, &Bytes(Vec::new()), 0, &Left::of_nothing(), loader)
     }
 
@@ -483,7 +453,7 @@ fn load_snapshot(
     let Ok(header) = read.header else {
         return Ok(false);
     };
-    // A log of which nothing can be read may have begun with nothing, and told all that the snapshot says.
+    // A log of which nothing can be read may have held all that is in the snapshot.
     if left.first.is_none() && !left.seems_compacted && header.seq <= left.lines {
         return Ok(false);
     }
@@ -498,17 +468,25 @@ fn load_snapshot(
     Ok(true)
 }
 
-/// Where the files are, and how they are read.
 #[derive(Clone, Copy)]
 pub(in crate::store) struct BasePlace<'a> {
-    /// The disk.
     pub disk: &'a dyn Disk,
-    /// The store's paths.
     pub layout: &'a Layout,
-    /// How many threads read.
     pub threads: usize,
-    /// How one came back to the log, if it is one of the past.
+    /// The way back to the log, if it is one of the past.
     pub way: Option<&'a WayBack>,
+}
+
+impl<'a> BasePlace<'a> {
+    /// For the live log.
+    pub fn live(disk: &'a dyn Disk, layout: &'a Layout, threads: usize) -> Self {
+        Self {
+            disk,
+            layout,
+            threads,
+            way: None,
+        }
+    }
 }
 
 /// One retired log, and how it must end.
@@ -519,30 +497,25 @@ struct RebuildSegment {
     settled_until: Option<u64>,
 }
 
-/// Loads what the log of this sentinel starts from, without its base; says from which archive, or `None` if what is kept
-/// does not reach back far enough.
+/// Loads the state before the log of this sentinel without its base; gives the archive, or `None` if the archives do not reach
+/// back far enough.
 pub(in crate::store) fn rebuild(
     place: BasePlace<'_>,
     sentinel: &Sentinel,
     loader: &mut Loader,
 ) -> io::Result<Option<String>> {
-    match try_rebuild(place, sentinel, loader) {
-        Ok(Some(name)) => Ok(Some(name)),
-        // A retired log that says something else than its digest promised cannot be; one that cannot be unpacked can.
-        Ok(None) => {
-            loader.start_over();
-            Ok(None)
-        }
-        Err(fault) if damage_in(&fault).is_some() => {
-            loader.start_over();
-            Ok(None)
-        }
-        Err(fault) => Err(fault),
+    let rebuilt = match try_rebuild(place, sentinel, loader) {
+        // A retired log may be damaged so that it cannot be unpacked.
+        Err(fault) if damage_in(&fault).is_some() => None,
+        rebuilt => rebuilt?,
+    };
+    if rebuilt.is_none() {
+        loader.start_over();
     }
+    Ok(rebuilt)
 }
 
 fn try_rebuild(place: BasePlace<'_>, sentinel: &Sentinel, loader: &mut Loader) -> io::Result<Option<String>> {
-    let threads = place.threads;
     let Some((name, _)) = sentinel.safe_archive() else {
         return Ok(None);
     };
@@ -565,7 +538,7 @@ fn try_rebuild(place: BasePlace<'_>, sentinel: &Sentinel, loader: &mut Loader) -
         loader.settled_until = segment.settled_until;
         let log = &*segment.archive.log;
         let mut walk = Walk::new(None);
-        walk.go(log, log.length()?, Reading::new(threads), loader)?;
+        walk.go(log, log.length()?, Reading::new(place.threads), loader)?;
         let is_whole =
             walk.follower.damage.is_empty() && walk.mark().head.is_some_and(|head| head.text() == segment.head);
         if !is_whole {
@@ -576,17 +549,15 @@ fn try_rebuild(place: BasePlace<'_>, sentinel: &Sentinel, loader: &mut Loader) -
     Ok(Some(name))
 }
 
-/// How a base is looked for: only at its own place, or elsewhere too.
-type FindBase = fn(&dyn Disk, &Layout, &Hex) -> Option<Arc<dyn DiskFile>>;
-
 /// Retired logs, newest first, and the base that the last of them starts from, if it needs one.
 type Beginnings = (Vec<RebuildSegment>, Option<Arc<dyn DiskFile>>);
 
-/// The retired logs back to one whose own base is there, and that base; `None` if there is none.
+/// The retired logs back to one whose own base is there, and that base; `None` if there is none. `find` looks for bases at their own
+/// place only, or elsewhere too.
 fn segments_before(
     BasePlace { disk, layout, way, .. }: BasePlace<'_>,
     mut sentinel: Sentinel,
-    find: FindBase,
+    find: impl Fn(&dyn Disk, &Layout, &Hex) -> Option<Arc<dyn DiskFile>>,
 ) -> io::Result<Option<Beginnings>> {
     let mut segments: Vec<RebuildSegment> = Vec::new();
     let mut way = way.cloned().unwrap_or_default();

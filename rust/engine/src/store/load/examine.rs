@@ -27,32 +27,24 @@ use chronolog::wal::reader::Reading;
 pub struct Examined {
     /// The walk, ready to go on from the committed end.
     pub walk: Walk,
-    /// What is to be reported.
     pub report: Report,
-    /// What the log starts from.
     pub origin: Origin,
-    /// Whether the hint about the last sync speaks of this log.
-    pub anchored: bool,
-    /// How far the log was synced, if that is known.
+    /// How far the log was synced, if the hint speaks of this log.
     pub synced: Option<u64>,
-    /// What stands behind the state that it starts from.
     pub proof: Proof,
-    /// What came before its first line is not known.
     pub unknown: Option<String>,
 }
 
-/// How the files are looked at.
 #[derive(Clone, Copy)]
 pub struct Look<'a> {
-    /// How many threads read.
     pub threads: usize,
     /// Which hashes are computed again.
     pub checking: Checking,
     /// Whether the archives are read too.
     pub archives: bool,
-    /// Whether this is a log of the past: another took its place, as it should be.
+    /// Whether this is a retired log.
     pub is_past: bool,
-    /// How one came back to it then.
+    /// The way back to a retired log.
     pub way: Option<&'a WayBack>,
     /// Whether segments are used.
     pub sealed: bool,
@@ -102,7 +94,7 @@ pub fn examine(
         threads: look.threads,
         way: look.way,
     };
-    // Whoever looks at everything is also told whose records are not what they should be, unless only damage matters.
+    // Scopes are reported by a look at everything, unless only damage matters.
     let watches = look.archives && !look.only_damage;
     if watches {
         loader.watch_scopes();
@@ -151,45 +143,41 @@ pub fn examine(
         beginning: &beginning,
     };
     // The hint knows of the log that is missing, and must not be written over.
-    let mut cut = match look.is_past {
+    let replaced = match look.is_past {
         true => None,
         false => unfit.was_replaced(known, hint)?,
     };
-    if let Some(reason) = &cut {
-        base.damage.push(finding(LOG, DamageKind::LogMissing, reason.as_str()));
-    }
     let reached = walk.mark().highest_seq.max(walk.follower.claimed);
-    if cut.is_some() {
-        // That says it all.
-    } else if let Some(lost) = missed_end(known, &beginning, reached).filter(|_| hint == Hint::None) {
-        let said = format!("the log ends before the last known sync: it had seq {} then", lost.seq);
-        base.notes.push(said.clone());
-        cut = Some(said);
-    } else if let Hint::Contradicted(lost) = hint {
-        if lost.offset > length {
-            let said = format!(
-                "the log ends before the last known sync: it had {} bytes and seq {} then",
-                lost.offset, lost.seq
-            );
-            base.notes.push(said.clone());
-            cut = Some(said);
-        } else if walk.follower.damage.is_empty() && tail.is_none() {
-            // Nothing is wrong with the lines, but they are not those that were synced.
-            let said = format!("the log does not hold event {} as it was synced", lost.seq);
-            base.notes.push(said.clone());
-            cut = Some(said);
+    let cut = match (missed_end(known, &beginning, reached), hint) {
+        _ if replaced.is_some() => None,
+        (Some(lost), Hint::None) => Some(format!(
+            "the log ends before the last known sync: it had seq {} then",
+            lost.seq
+        )),
+        (_, Hint::Contradicted(lost)) if lost.offset > length => Some(format!(
+            "the log ends before the last known sync: it had {} bytes and seq {} then",
+            lost.offset, lost.seq
+        )),
+        // Nothing is wrong with the lines, but they are not those that were synced.
+        (_, Hint::Contradicted(lost)) if walk.follower.damage.is_empty() && tail.is_none() => {
+            Some(format!("the log does not hold event {} as it was synced", lost.seq))
         }
-    }
+        _ => None,
+    };
+    let missing = replaced
+        .iter()
+        .map(|reason| finding(LOG, DamageKind::LogMissing, reason.as_str()));
+    base.damage.extend(missing);
+    base.notes.extend(cut.clone());
     Ok(Examined {
         proof: base.proof,
         unknown: base.unknown.clone(),
         report: Report {
-            cut,
+            cut: replaced.or(cut),
             is_hint_damaged: known.is_none() && is_hint_damaged(disk, layout)?,
             scopes: loader.scope_findings(),
             ..base.report(&walk, tail, length)
         },
-        anchored: synced.is_some(),
         synced,
         walk,
         origin: beginning.origin,
@@ -198,15 +186,11 @@ pub fn examine(
 
 /// An open log with all that was found and taken in.
 pub struct ExaminedLog {
-    /// The log.
     pub file: Arc<dyn DiskFile>,
-    /// What was found.
     pub found: Examined,
-    /// What was taken in.
     pub taker: Loader,
 }
 
-/// How often files that others keep changing are looked at.
 const MOST_LOOKS: usize = 4;
 
 /// Opens the log and looks at all files; damage is believed only if a second look finds the same, for others may have
@@ -249,12 +233,7 @@ pub fn look_twice(
 /// Up to which seq another tool's base accounts for the events of a log.
 pub fn settled_seq(disk: &dyn Disk, layout: &Layout, log: &dyn DiskFile, length: u64) -> io::Result<u64> {
     let mut loader = Loader::checking();
-    let place = BasePlace {
-        disk,
-        layout,
-        threads: 1,
-        way: None,
-    };
+    let place = BasePlace::live(disk, layout, 1);
     let first = beginning_of(log, length)?.seq;
     Base::default().foreign(place, log, length, first, Hint::None, &mut loader)?;
     Ok(loader.settled_until.unwrap_or(0))
@@ -267,21 +246,10 @@ pub fn look_for_lost(
     threads: usize,
     loader: &mut Loader,
 ) -> io::Result<Option<Report>> {
-    let Some(traces) = Traces::look(disk, layout)? else {
-        return Ok(None);
-    };
-    // Whoever creates a log gives it its name before anything else: a log that came meanwhile explains the traces.
-    if open_if_there(disk, layout.log())?.is_some() {
-        return Ok(None);
-    }
-    let way = None;
-    let place = BasePlace {
-        disk,
-        layout,
-        threads,
-        way,
-    };
-    remains(place, &traces, loader).map(Some)
+    let report = look_beside(disk, layout, threads, loader)?;
+    // A log gets its name before any file beside it: one that came meanwhile explains the traces.
+    let is_lost = report.is_some() && open_if_there(disk, layout.log())?.is_none();
+    Ok(report.filter(|_| is_lost))
 }
 
 /// Looks at what lies beside a log that was replaced, as if the log were not there; `None` if that is nothing.
@@ -291,28 +259,19 @@ pub fn look_beside(
     threads: usize,
     loader: &mut Loader,
 ) -> io::Result<Option<Report>> {
-    let traces = Traces::look(disk, layout)?;
-    let place = BasePlace {
-        disk,
-        layout,
-        threads,
-        way: None,
+    let Some(traces) = Traces::look(disk, layout)? else {
+        return Ok(None);
     };
-    traces.map(|traces| remains(place, &traces, loader)).transpose()
-}
-
-fn remains(place: BasePlace<'_>, traces: &Traces, loader: &mut Loader) -> io::Result<Report> {
     let mut base = Base::default();
-    base.lost_log(place, traces, loader, "it is not there")?;
-    Ok(base.report(&Walk::new(None), None, 0))
+    base.lost_log(BasePlace::live(disk, layout, threads), &traces, loader)?;
+    Ok(Some(base.report(&Walk::new(None), None, 0)))
 }
 
-/// The report on a store without a log.
 pub fn nothing() -> Report {
     Base::default().report(&Walk::new(None), None, 0)
 }
 
-/// The store of a folder that somebody names as a project.
+/// The store of a folder that is given as a project.
 pub fn layout_of(disk: &dyn Disk, root: &Path) -> Layout {
     let project = Layout::of_project(root);
     if disk.exists(project.folder()) {
@@ -333,12 +292,11 @@ pub fn layout_of(disk: &dyn Disk, root: &Path) -> Layout {
     if is_store(disk, &copy) { copy } else { project }
 }
 
-/// The store that somebody names to bring it back: it is only read, and verified, so that any log will do.
+/// The store that is given to be restored: it is only read, and verified, so that any log will do.
 pub fn source_of(disk: &dyn Disk, root: &Path) -> Layout {
     let project = Layout::of_project(root);
     let copy = Layout::of_backup(disk.real_path(root));
-    // A folder of `quarantine/` may hold single files and no log, and a backup of an empty store nothing at all: whoever names it
-    // should hear that of it.
+    // A folder of `quarantine/` may hold single files and no log, a backup of an empty store nothing: the error is about that folder.
     let is_aside = || {
         let name = root.file_name().unwrap_or_default().to_string_lossy().into_owned();
         (is_aside_folder(&name) || is_backup_folder(&name)) && is_folder(disk, root)
@@ -353,7 +311,7 @@ pub fn source_of(disk: &dyn Disk, root: &Path) -> Layout {
 /// an event in a folder that is named as backups are.
 fn is_store(disk: &dyn Disk, layout: &Layout) -> bool {
     disk.guard(layout.folder(), FolderMode::default());
-    // It may be damaged: then the store is, and whoever looks at it should hear of that.
+    // A damaged hint is one of a damaged store.
     let mut hint = Vec::new();
     let read = disk
         .open(&layout.synced(), Access::Read)

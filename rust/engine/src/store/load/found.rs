@@ -1,4 +1,4 @@
-//! Finds what is left of a log whose first line cannot be read, or that is gone, and the newest base that it may start from.
+//! Finds the remains of a log that is gone or whose first line cannot be read, and the newest base that it may start from.
 //!
 //! Bases, archives, copies and the hint about the last sync show that there was one.
 
@@ -11,8 +11,7 @@ use memchr::memmem;
 use crate::store::files::proofs::{copies_of_logs, shown};
 use chronolog::digest::Hex;
 use chronolog::disk::{Access, Disk, DiskFile, Naming, read_upto};
-use chronolog::event::line::{Event, Trust};
-use chronolog::hint::{Synced, hides_another, line_before, read_hint};
+use chronolog::hint::{Synced, hides_another, read_hint};
 use chronolog::json::MAX_LINE_BYTES;
 use chronolog::layout::{Layout, Shape, digest_in_base_name, is_archive_file, is_base_file, is_unpacked_base};
 use chronolog::log::files::{is_folder, is_ours};
@@ -20,7 +19,7 @@ use chronolog::origin::{ALONE, Beginning};
 use chronolog::wal::reader::read_pieces;
 use chronomemory_state::snapshot::{self, Header};
 
-/// The header of a base of ours stands within so many bytes of its end.
+/// The header of a base of ours is within so many bytes of its end.
 const HEADER_BYTES: u64 = 4096;
 
 /// What shows that there was a log.
@@ -29,7 +28,6 @@ pub(in crate::store) struct Traces {
     /// How far it was synced, if that is known.
     pub synced: Option<Synced>,
     bases: Vec<String>,
-    /// The names of files in `archive/`.
     pub archives: Vec<String>,
     /// A copy that holds a log, from the store's folder on.
     copy: Option<String>,
@@ -44,12 +42,12 @@ impl Traces {
     pub fn look(disk: &dyn Disk, layout: &Layout) -> io::Result<Option<Self>> {
         let traces = Self {
             synced: read_hint(disk, layout)?,
-            bases: names_in(disk, &layout.bases(), is_base_file)?,
-            archives: names_in(disk, &layout.archives(), is_archive_file)?,
+            bases: our_names(disk, &layout.bases(), is_base_file)?,
+            archives: our_names(disk, &layout.archives(), is_archive_file)?,
             copy: copies_of_logs(disk, layout)
                 .next()
                 .map(|copy| shown(layout, copy.folder())),
-            // It explains nothing: half of a restore looks like a store that lost its log, and is none either.
+            // It is no trace: half of a restore is no store that lost its log.
             is_restored: is_ours(disk, &layout.restored_draft()),
             is_swapped: hides_another(disk, layout)?,
         };
@@ -62,12 +60,10 @@ impl Traces {
         self.synced.is_some() || self.is_swapped || !self.bases.is_empty() || !self.archives.is_empty()
     }
 
-    /// Whether there is anything that a log may have started from.
     pub fn has_bases(&self) -> bool {
         !self.bases.is_empty()
     }
 
-    /// What they tell, for people.
     pub fn tell(&self) -> String {
         let mut said = Vec::new();
         if let Some(synced) = &self.synced {
@@ -95,20 +91,14 @@ impl Traces {
     }
 }
 
-/// The names in a folder that are ours; none if the folder is not there, or something else in its place.
-fn names_in(disk: &dyn Disk, folder: &Path, is_named_so: Shape) -> io::Result<Vec<String>> {
+/// The names in a folder that are ours: of the right shape, and files.
+pub(in crate::store) fn our_names(disk: &dyn Disk, folder: &Path, is_named_so: Shape) -> io::Result<Vec<String>> {
     if !is_folder(disk, folder) {
         return Ok(Vec::new());
     }
     let mut names = disk.list(folder).naming(folder)?;
     names.retain(|name| is_named_so(name) && is_ours(disk, &folder.join(name)));
     Ok(names)
-}
-
-/// The hash of the last event of a log.
-pub(in crate::store) fn head_of(log: &dyn DiskFile) -> io::Result<Option<Hex>> {
-    let line = line_before(log, log.length()?)?;
-    Ok(line.and_then(|line| Some(Event::read(&line, Trust::Nothing).ok()?.hash(&line))))
 }
 
 /// The header of a base, without reading all of it if it is ours.
@@ -133,13 +123,12 @@ pub(in crate::store) fn missed_end(known: Option<Synced>, beginning: &Beginning,
     known.filter(|known| is_lost && known.seq > last_seq)
 }
 
-/// What a line says that names a base, or adopts one.
+/// Words in a line that names a base, or adopts one.
 const NAMING: [&[u8]; 3] = [b"base_sha256", b"__compact__", b"__adopt__"];
 
 /// What is left of a log whose first line is damaged or missing.
 #[derive(Debug, Default)]
 pub(super) struct Left {
-    /// The seq of the first event that can be read.
     pub first: Option<u64>,
     /// How many damaged lines stand before that event, at least one.
     pub lines: u64,
@@ -159,12 +148,12 @@ impl Left {
             left.lines += u64::from(offset < end);
             left.seems_compacted |= names_base(text);
         })?;
-        // An event that follows another was not the first, even if nothing stands before it.
+        // An event that follows another was not the first, even if nothing is before it.
         left.lines = left.lines.max(1);
         Ok(left)
     }
 
-    /// Of a log that is gone: it may have had any number of lines.
+    /// Of a log that is gone, which may have had any number of lines.
     pub fn of_nothing() -> Self {
         Self {
             lines: 2,
@@ -183,7 +172,7 @@ fn names_base(text: &[u8]) -> bool {
     NAMING.iter().any(|word| memmem::find(text, word).is_some())
 }
 
-/// Hands over every line that cannot be read, and what stands behind the last newline.
+/// Hands over every line that cannot be read, and the bytes behind the last newline.
 fn each_damaged(log: &dyn DiskFile, length: u64, mut take: impl FnMut(u64, &[u8])) -> io::Result<()> {
     let mut end = 0;
     read_pieces(log, 0..length, ALONE, |piece| {
@@ -210,13 +199,9 @@ pub(super) fn newest_base(
     first: Option<u64>,
 ) -> io::Result<Option<(String, Arc<dyn DiskFile>)>> {
     let folder = layout.bases();
-    if !is_folder(disk, &folder) {
-        return Ok(None);
-    }
     let mut found = Vec::new();
-    for name in disk.list(&folder).naming(&folder)? {
-        let digest = digest_in_base_name(&name).and_then(|digits| Hex::read(digits.as_bytes()));
-        let (true, Some(digest)) = (is_unpacked_base(&name), digest) else {
+    for name in our_names(disk, &folder, is_unpacked_base)? {
+        let Some(digest) = digest_in_base_name(&name).and_then(|digits| Hex::read(digits.as_bytes())) else {
             continue;
         };
         let Ok(file) = disk.open(&folder.join(&name), Access::Read) else {

@@ -33,13 +33,10 @@ pub enum Moment {
 /// Gathers what a walk shows; without a state it only checks.
 #[derive(Default)]
 pub struct Loader {
-    /// What is known so far.
     pub state: Option<State>,
     /// The base accounts for all events up to here.
     pub settled_until: Option<u64>,
-    /// Where to stop.
     pub until: Option<Moment>,
-    /// The last seq that was taken.
     pub last_seq: u64,
     /// The moment of that event; `None` if it is that of a base.
     pub last_ts: Option<i64>,
@@ -49,7 +46,7 @@ pub struct Loader {
     satisfied: bool,
     /// Only what is said about embeddings is taken.
     only_vectors: bool,
-    /// What records carry, if somebody wants to know.
+    /// Checks the scopes of records, if wanted.
     watch: Option<ScopeWatch>,
     /// What a repair takes beyond that: the good events of broken batches that begin here.
     salvaged: Option<BTreeSet<u64>>,
@@ -64,7 +61,6 @@ pub struct Loader {
 }
 
 impl Loader {
-    /// Loads everything into a new state.
     pub fn loading() -> Self {
         Self {
             state: Some(State::default()),
@@ -95,7 +91,6 @@ impl Loader {
         Ok(())
     }
 
-    /// Loads what comes behind a state.
     pub fn going_on(state: State) -> Self {
         Self {
             state: Some(state),
@@ -103,7 +98,6 @@ impl Loader {
         }
     }
 
-    /// Loads up to a moment.
     pub fn up_to(moment: Moment) -> Self {
         Self {
             until: Some(moment),
@@ -120,7 +114,7 @@ impl Loader {
         }
     }
 
-    /// For a repair: takes what a base holds that nothing proves, marked; says whether it is a state.
+    /// For a repair: takes the records of an unproven base, marked; gives whether it is a state.
     pub(in crate::store) fn take_unproved(&mut self, file: &dyn DiskFile) -> io::Result<bool> {
         self.forget_base();
         let Some(state) = &mut self.state else { return Ok(false) };
@@ -133,7 +127,6 @@ impl Loader {
         Ok(take_lines(file, &mut Marking(state))? > 0)
     }
 
-    /// Checks everything and keeps nothing.
     pub fn checking() -> Self {
         Self::default()
     }
@@ -146,14 +139,13 @@ impl Loader {
         }
     }
 
-    /// Looks at what records carry from here on, as if nothing had been told of them.
+    /// Checks the scopes of records from here on.
     pub(super) fn watch_scopes(&mut self) {
         self.watch = Some(ScopeWatch::default());
     }
 
-    /// What is wrong with what they carry.
     pub(super) fn scope_findings(&self) -> Vec<ScopeFinding> {
-        self.watch.as_ref().map(ScopeWatch::findings).unwrap_or_default()
+        self.watch.as_ref().map(|watch| watch.found.clone()).unwrap_or_default()
     }
 
     /// The ids of the records of which there is nothing but what was changed in them.
@@ -163,8 +155,7 @@ impl Loader {
         unmade
     }
 
-    /// Whether an event changes a record whose making is lost. Nobody can tell what it said, nor whose it was: what is left
-    /// of it would be a record of everybody.
+    /// Whether an event changes a record whose first event is lost. Its scope is not known: the rest would be visible to all.
     fn lacks_its_record(&self, known: &Known<'_>) -> bool {
         let is_there = |state: &State| state.slots.of_spelled(known.id).is_some();
         self.is_behind_loss
@@ -173,7 +164,6 @@ impl Loader {
             && !self.state.as_ref().is_some_and(is_there)
     }
 
-    /// Whether a repair looks for what it can use.
     pub(in crate::store) fn is_salvaging(&self) -> bool {
         self.salvaged.is_some()
     }
@@ -215,10 +205,16 @@ impl Loader {
     }
 
     pub(in crate::store) fn take_base(&mut self, file: &dyn DiskFile) -> io::Result<Contents> {
-        let watch = self.watch.as_mut();
+        let (only_vectors, watch) = (self.only_vectors, self.watch.as_mut());
         let contents = match &mut self.state {
-            Some(state) if self.only_vectors => snapshot::read(file, &mut Watched(&mut OnlyVectors(state), watch)),
-            Some(state) if watch.is_some() => snapshot::read(file, &mut Watched(state, watch)),
+            Some(state) if only_vectors || watch.is_some() => {
+                let mut sink = BaseSink {
+                    state,
+                    only_vectors,
+                    watch,
+                };
+                snapshot::read(file, &mut sink)
+            }
             Some(state) => snapshot::read(file, state),
             None => snapshot::read(file, &mut snapshot::NoRecordSink),
         }?;
@@ -266,65 +262,48 @@ impl Loader {
     }
 }
 
-/// Takes of a base what another takes, and lets somebody look at it first.
-struct Watched<'a, T>(&'a mut T, Option<&'a mut ScopeWatch>);
+/// Whether a record is kept where everything is only checked: those about embeddings and erasures.
+fn is_checked(id: &[u8]) -> bool {
+    matches!(face_of(id), Some(VECTORS | ERASURES))
+}
 
-impl<T: RecordSink> RecordSink for Watched<'_, T> {
+/// Takes the records of a base, all or only those that are checked, and shows all of them to the watch.
+struct BaseSink<'a> {
+    state: &'a mut State,
+    only_vectors: bool,
+    watch: Option<&'a mut ScopeWatch>,
+}
+
+impl RecordSink for BaseSink<'_> {
     fn make_room(&mut self, bytes: usize) -> Result<(), Refused> {
-        if let Some(watch) = &mut self.1 {
+        if let Some(watch) = &mut self.watch {
             watch.make_room(IncomingEvents {
                 events: 1,
                 ..IncomingEvents::default()
             })?;
         }
-        self.0.make_room(bytes)
+        RecordSink::make_room(self.state, bytes)
     }
 
     fn take(&mut self, record: &[u8], fields: RecordSpans, moments: Option<Moments>) {
-        if let (Some(watch), Some(id)) = (&mut self.1, fields.id) {
-            watch.base(id.of(record), record);
+        let id = fields.id.map(|span| span.of(record));
+        if let (Some(watch), Some(id)) = (&mut self.watch, id) {
+            watch.base(id, record);
         }
-        self.0.take(record, fields, moments);
+        if !self.only_vectors || is_checked(id.unwrap_or_default()) {
+            self.state.take(record, fields, moments);
+        }
     }
 
     fn date(&mut self, id: &[u8], moments: Moments) {
-        self.0.date(id, moments);
+        self.state.date(id, moments);
     }
 
     fn start_over(&mut self) {
-        if let Some(watch) = &mut self.1 {
+        if let Some(watch) = &mut self.watch {
             **watch = ScopeWatch::default();
         }
-        self.0.start_over();
-    }
-}
-
-/// Whether whoever checks everything keeps a record: what says which embeddings there are, and what was erased.
-fn is_checked(id: &[u8]) -> bool {
-    matches!(face_of(id), Some(VECTORS | ERASURES))
-}
-
-/// Takes of a base what is said about embeddings and erasures.
-struct OnlyVectors<'a>(&'a mut State);
-
-impl RecordSink for OnlyVectors<'_> {
-    fn make_room(&mut self, bytes: usize) -> Result<(), Refused> {
-        RecordSink::make_room(self.0, bytes)
-    }
-
-    fn take(&mut self, record: &[u8], fields: RecordSpans, moments: Option<Moments>) {
-        let id = fields.id.map(|span| span.of(record)).unwrap_or_default();
-        if is_checked(id) {
-            self.0.take(record, fields, moments);
-        }
-    }
-
-    fn date(&mut self, id: &[u8], moments: Moments) {
-        self.0.date(id, moments);
-    }
-
-    fn start_over(&mut self) {
-        self.0.start_over();
+        self.state.start_over();
     }
 }
 
@@ -350,7 +329,7 @@ impl Sink for Loader {
 
     fn hold(&mut self, known: Known<'_>, ts: i64) {
         if let Some(watch) = &mut self.watch {
-            watch.hold(&known);
+            watch.hold(known, ts);
         }
         if self.is_wanted(&known) {
             self.holding.push(known, ts);
@@ -417,10 +396,8 @@ pub(in crate::store) const UNSETTLED: &str = "@unsettled";
 const UNSETTLED_STATUS: &str = "unsettled";
 /// What a mark adds to a record, and more.
 const MOST_MARK_BYTES: usize = 256;
-/// A line of a base is not longer than this.
 const MOST_BYTES: usize = json::MAX_LINE_BYTES + 2;
 
-/// Takes the records of a base, marked.
 pub(in crate::store) struct Marking<'a>(pub &'a mut State);
 
 impl RecordSink for Marking<'_> {
@@ -481,7 +458,7 @@ pub(in crate::store) fn put_on_hold(state: &mut State, id: &str, reason: &str) -
     true
 }
 
-/// Takes every line of a base that is a record, whatever stands between them; says how many there were.
+/// Takes every line of a base that is a record, and skips the rest; gives how many there were.
 pub(in crate::store) fn take_lines(file: &dyn DiskFile, taker: &mut dyn RecordSink) -> io::Result<u64> {
     let length = file.length()?;
     let (mut offset, mut taken) = (0, 0);

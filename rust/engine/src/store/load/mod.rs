@@ -1,7 +1,6 @@
 //! Reads the files of a store into a state, with a report of what is wrong with them.
 //!
-//! Log, base and archives are read into a state, and a report says what is wrong with them. Nothing here knows a store that is
-//! open.
+//! Nothing here knows an open store.
 
 pub(in crate::store) mod base;
 pub(in crate::store) mod examine;

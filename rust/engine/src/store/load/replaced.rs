@@ -6,19 +6,16 @@
 use std::io;
 
 use chronolog::digest::Hex;
-use chronolog::disk::{Access, Disk, DiskFile, read_over};
+use chronolog::disk::{Access, Disk, DiskFile, is_same};
 use chronolog::event::line::{Event, Trust};
 use chronolog::hint::{Hint, Synced, first_line, read_hint};
 use chronolog::layout::{Layout, digest_in_base_name, is_unpacked_base};
-use chronolog::log::files::is_folder;
 use chronolog::origin::{ALONE, Beginning, Origin};
 use chronolog::wal::reader::read_pieces;
 use chronomemory_state::snapshot;
 
+use super::found::our_names;
 use crate::store::files::proofs::{backup_folders, copies_of_logs, left_by_restores, shown};
-
-/// So much is compared at a time.
-const PIECE_BYTES: u64 = 1024 * 1024;
 
 /// A log that the hint about the last sync may not fit.
 pub(super) struct Unfit<'a> {
@@ -34,7 +31,7 @@ impl Unfit<'_> {
     pub fn was_replaced(&self, known: Option<Synced>, hint: Hint) -> io::Result<Option<String>> {
         let Some(known) = known else { return Ok(None) };
         let by = match hint {
-            // Who goes on writes other lines than those that were left.
+            // A log that goes on has other lines than those that were left.
             Hint::Synced(offset) if offset < self.length => self.set_aside_as(&known, offset, false)?,
             Hint::Contradicted(_) => self.set_aside_as(&known, 0, true)?.filter(|_| !self.is_backed_up()),
             Hint::None if self.begins_otherwise(&known)? => match self.set_aside_as(&known, 0, false)? {
@@ -51,7 +48,7 @@ impl Unfit<'_> {
         }))
     }
 
-    /// Whether it begins where the log ended that the hint speaks of: a compaction was killed before it told of the new one.
+    /// Whether it begins where the log of the hint ended: a compaction was killed before it wrote the new hint.
     fn comes_after(&self, known: &Synced) -> bool {
         matches!(&self.beginning.origin, Origin::Ours(sentinel) if sentinel.previous_head == known.head.text())
     }
@@ -95,17 +92,7 @@ impl Unfit<'_> {
         if length < self.length || is_all && length != self.length {
             return Ok(false);
         }
-        let (mut here, mut there, mut at) = (Vec::new(), Vec::new(), from);
-        while at < self.length {
-            let piece = (self.length - at).min(PIECE_BYTES);
-            read_over(self.log, &mut here, at, piece as usize)?;
-            read_over(&*other, &mut there, at, piece as usize)?;
-            if here != there {
-                return Ok(false);
-            }
-            at += piece;
-        }
-        Ok(true)
+        is_same((self.log, from), (&*other, from), self.length - from)
     }
 
     /// Whether its first line is the first event of a log, and not of the one that the hint speaks of, which is not there either
@@ -124,11 +111,7 @@ impl Unfit<'_> {
             return Ok(None);
         };
         let bases = self.layout.bases();
-        if !is_folder(self.disk, &bases) {
-            return Ok(None);
-        }
-        let mut names = self.disk.list(&bases).unwrap_or_default();
-        names.retain(|name| is_unpacked_base(name));
+        let names = our_names(self.disk, &bases, is_unpacked_base).unwrap_or_default();
         Ok(names.into_iter().find_map(|name| {
             let file = self.disk.open(&bases.join(&name), Access::Read).ok()?;
             let found = snapshot::read(&*file, &mut snapshot::NoRecordSink).ok()?;
@@ -138,7 +121,7 @@ impl Unfit<'_> {
         }))
     }
 
-    /// Whether a line has this hash: then the log is there, and another line stands before its first.
+    /// Whether a line has this hash: then the log is there, with another line before its first.
     fn holds(&self, hash: &Hex) -> io::Result<bool> {
         let mut is_there = false;
         read_pieces(self.log, 0..self.length, ALONE, |piece| {

@@ -1,14 +1,14 @@
 //! Finds whole events, and knowledge of some, in what was cut away from logs.
 //!
-//! Bytes that nobody synced and that are not whole are a tail, and the next writer moves them to `quarantine/`. An interrupted
-//! write is of no use to anybody. But behind an altered byte there may be whole lines, acknowledged ones among them.
+//! Unsynced bytes that are not whole are a tail, and the next writer moves them to `quarantine/`. An interrupted write is worthless,
+//! but behind an altered byte there may be whole lines that were acknowledged.
 
 use std::io;
 use std::ops::Range;
 
 use chronolog::damage::{Damage, DamageKind, Tail};
 use chronolog::digest::Hex;
-use chronolog::disk::{Access, Bytes, Disk, DiskFile, read_over, read_whole};
+use chronolog::disk::{Access, Bytes, Disk, DiskFile, is_same, read_over, read_whole};
 use chronolog::error::{At, Error, Result};
 use chronolog::event::line::{Event, Trust};
 use chronolog::event::mend::{Budget, Neighbours, mend};
@@ -28,8 +28,6 @@ pub const WHY_NOT_RESTORABLE: &str =
 
 /// So much may be hashed in search of a byte that the only line of a tail has lost.
 pub(in crate::store) const MENDING_BLOCKS: u64 = 5_000_000;
-/// So much is compared at a time.
-const PIECE_BYTES: u64 = 1024 * 1024;
 
 /// What lies in `quarantine/` and is not a store of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -211,28 +209,16 @@ pub(in crate::store) fn leads_to(tail: &dyn DiskFile, length: u64, before: (Hex,
     Ok(fits.unwrap_or(false))
 }
 
-/// Whether a log holds the lines of a tail where they were cut: somebody has put them back.
+/// Whether a log holds the lines of a tail where they were cut: they were put back.
 fn is_in_place(log: &dyn DiskFile, tail: &dyn DiskFile, length: u64, offset: u64) -> io::Result<bool> {
-    if length == 0 || log.length()? < offset.saturating_add(length) {
-        return Ok(false);
-    }
-    let (mut here, mut there, mut at) = (Vec::new(), Vec::new(), 0);
-    while at < length {
-        let piece = (length - at).min(PIECE_BYTES) as usize;
-        read_over(log, &mut here, offset + at, piece)?;
-        read_over(tail, &mut there, at, piece)?;
-        if here != there {
-            return Ok(false);
-        }
-        at += piece as u64;
-    }
-    Ok(true)
+    let has_room = length > 0 && log.length()? >= offset.saturating_add(length);
+    Ok(has_room && is_same((log, offset), (tail, 0), length)?)
 }
 
 /// What was kept in `quarantine/`, oldest first.
 ///
 /// # Errors
-/// What the disk says of the log; what cannot be read in `quarantine/` is passed over.
+/// Those of the disk; what cannot be read in `quarantine/` is skipped.
 pub(in crate::store) fn kept(
     disk: &dyn Disk,
     layout: &Layout,
@@ -288,7 +274,6 @@ fn is_missed(hint: &Synced, log: &dyn DiskFile) -> io::Result<bool> {
     Ok(is_its && matches!(hint_for(Some(*hint), log, length)?, Hint::Contradicted(_)))
 }
 
-/// What of that is worth a note.
 pub(in crate::store) fn notes(disk: &dyn Disk, layout: &Layout, log: &dyn DiskFile) -> io::Result<Vec<String>> {
     Ok(kept(disk, layout, Some(log))?
         .iter()

@@ -89,7 +89,7 @@ pub(in crate::store) fn pending_tail(store: &mut Store) -> Result<Option<Tail>> 
     store.refresh()?;
     let mut tail = store.log.report.tail.clone();
     for _ in 0..WATCHES {
-        if tail.is_none() || store.log.lock.is_held() {
+        if tail.is_none() || store.log.lock.held {
             return Ok(None);
         }
         match is_locked(&*store.site.disk, &store.site.layout) {

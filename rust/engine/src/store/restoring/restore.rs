@@ -26,7 +26,7 @@ use chronolog::disk::{Access, Bytes, Disk};
 use chronolog::error::{At, Error, Result};
 use chronolog::hint::{Hint, Synced, hint_for, read_hint, write_hint};
 use chronolog::layout::{LOG, Layout, RESTORED_LOG, RESTORED_SNAPSHOT, is_rows_file, offset_of_tail};
-use chronolog::log::files::{Scratch, append_bytes, copy_bytes, copy_names, copy_range, is_folder, is_same};
+use chronolog::log::files::{Scratch, append_bytes, begins_with, copy_bytes, copy_names, copy_range, is_folder};
 use chronolog::log::{Log, Site};
 use chronolog::origin::{Origin, Sentinel, origin_of};
 use chronolog::remembered;
@@ -348,7 +348,7 @@ fn fetch_rows(turns: &impl Turns, site: &Site, source: &Layout, now: &dyn Fn() -
             continue;
         };
         let is_named = present.iter().any(|named| *named == (name.clone(), status.length));
-        if !is_named || !is_same(disk, &from.join(&name), &to.join(&name))? {
+        if !is_named || !begins_with(disk, &to.join(&name), &from.join(&name))? {
             names.push(name);
         }
     }

@@ -12,7 +12,7 @@ use super::history_files::{PastFiles, clear_out, end_pruning};
 use crate::store::files::segments::remove_segments;
 use crate::store::files::snapshots::header_of;
 use crate::store::load::tails::check_no_tail_is_left;
-use crate::store::sealing::BaseSealWork;
+use crate::store::sealing::{BaseSealWork, base_rows, start_sealing_base};
 use crate::store::turns::{StoreAccess, Turns, check_tail_at_the_end, take_care};
 use crate::store::verifying::verify_opened;
 use crate::store::write::commit::system_event;
@@ -77,7 +77,7 @@ pub fn compact(turns: &impl Turns, keep_history: bool, now: &dyn Fn() -> i64, pr
             };
             let beside_from = store.options.beside_from();
             let mut work = Rewrite::new(KeepAll, Arc::clone(&log.file), log.passing(), keep_history, beside_from);
-            work.rows = store.base_rows();
+            work.rows = base_rows(store);
             work.begin(store)?;
             Ok(Some(work))
         })?;
@@ -107,7 +107,7 @@ pub fn compact(turns: &impl Turns, keep_history: bool, now: &dyn Fn() -> i64, pr
                 goes_on: true,
             };
             retirement.carry_out(store, base, now)?;
-            let segment = rows.and_then(|rows| store.start_sealing_base(rows));
+            let segment = rows.and_then(|rows| start_sealing_base(store, rows));
             Ok(Some((events, segment)))
         })?;
         if let Some((events, segment)) = retired_events {
@@ -184,7 +184,7 @@ impl Retirement {
             ("last_seq".to_owned(), Value::from(mark.last_seq)),
             ("previous_head".to_owned(), text(&header_of(log).last_hash)),
         ];
-        let trail = log.open().and_then(OpenLog::trail).filter(|_| self.goes_on);
+        let trail = log.open().and_then(|log| log.walk.trail()).filter(|_| self.goes_on);
         if let Some(trail) = trail {
             data.push(("trail".to_owned(), text(trail.value.text())));
             data.push(("trail_from".to_owned(), Value::from(trail.from)));

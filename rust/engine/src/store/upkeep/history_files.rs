@@ -14,7 +14,8 @@ use crate::store::archives::way::{End, Hop, PastLogs, begin_archive, pruned_unti
 use crate::store::files::erasing::remove_copy;
 use crate::store::files::proofs::{immutable_names, past_files_beside, shown};
 use crate::store::follow::is_erasing;
-use crate::store::load::found::{head_of, header_of};
+use crate::store::load::found::header_of;
+use crate::store::load::tails::event_before;
 use crate::store::turns::{StoreAccess, Turns, check_tail_at_the_end, sync, take_care};
 use chronolog::archive;
 use chronolog::digest::Hex;
@@ -73,8 +74,8 @@ impl<'a> PastFiles<'a> {
             header.map(|header| (header.seq, header.last_hash))
         } else {
             let seq = name.strip_prefix("archive/").and_then(last_seq_in_archive_name);
-            let head = head_of(&*file.log).ok().flatten();
-            seq.zip(head.map(|head| head.text().to_owned()))
+            let head = file.log.length().and_then(|length| event_before(&*file.log, length));
+            seq.zip(head.ok().flatten().map(|(head, _)| head.text().to_owned()))
         };
         last.is_some_and(|(seq, hash)| self.has_event(seq, &hash))
     }
@@ -123,10 +124,11 @@ impl<'a> PastFiles<'a> {
         };
         let there = immutable_names(&*self.site.disk, &self.site.layout, "archive")?;
         let there: HashSet<String> = there.into_iter().collect();
-        let (site, seen) = (self.site, &self.site.archives);
+        let site = self.site;
         let way = PastLogs::find_with(&site.layout, live, &mut |name, _| {
             let is_there = name.strip_prefix("archive/").is_some_and(|file| there.contains(file));
-            if let Some((length, beginning)) = seen.beginning(name).filter(|_| is_there) {
+            let seen = site.archives().beginnings.get(name).cloned();
+            if let Some((length, beginning)) = seen.filter(|_| is_there) {
                 named.files.insert(name.to_owned());
                 return Ok((None, length, beginning));
             }
@@ -137,7 +139,8 @@ impl<'a> PastFiles<'a> {
                 Some(reason) => End::Note(reason),
                 None => End::Fault(fault),
             })?;
-            seen.note_beginning(name, length, &beginning);
+            let seen = (length, beginning.clone());
+            site.archives().beginnings.insert(name.to_owned(), seen);
             Ok((None, length, beginning))
         });
         let mut hops = way.at(&site.layout.archives())?.hops;

@@ -59,7 +59,7 @@ impl Store {
                 .vectors
                 .bound_for(&self.state, is_log_damaged, attachment, depth, &mut space)?;
             let is_there = |id: &[u8]| coming.get(id).copied();
-            // First whose they are: of what somebody does not see nothing is told, not even that it is deleted.
+            // Scopes first: an error must not reveal that a record that the writer does not see is deleted.
             let ids = attachment.ids.spelled(0..attachment.ids.len());
             check_owned(
                 &self.state,

@@ -1,7 +1,7 @@
-//! Checks that whoever writes may change the records of a draft.
+//! Checks that a writer may change the records of a draft.
 //!
-//! One id is one record of one scope. What somebody does not see is taken, what is wider is only read, and a record keeps
-//! the scope that it was born with.
+//! One id is one record of one scope. The id of a record that the writer does not see is taken, a wider record is only read, and a
+//! record keeps the scope that it was born with.
 
 use std::borrow::Borrow;
 use std::collections::HashMap;
@@ -25,13 +25,10 @@ use foldhash::fast::RandomState;
 /// What separates a name from the digits of a scope at the end of an id.
 const DIGITS_MARK: u8 = b'@';
 const DIGITS: usize = 16;
-/// The ids of the records that require a name of a level, in the order of the levels.
-pub(in crate::store) const REQUIRING: [&str; LEVELS.len()] =
-    ["search:require:user", "search:require:agent", "search:require:session"];
 
-/// Whether all changes are their writer's to make; the parts with the scopes that existing records keep, if those differ.
+/// Checks that all changes are their writer's to make; gives the parts with the scopes that existing records keep, if those differ.
 /// Errors: `IdTaken`, `UnknownRecord`, `OutOfScope`, `Invalid`, `TooLarge`, of several changes which one it is.
-pub(in crate::store) fn check_claims(state: &State, parts: &[impl Borrow<Draft>]) -> Result<Option<Vec<Arc<Draft>>>> {
+pub(super) fn check_claims(state: &State, parts: &[impl Borrow<Draft>]) -> Result<Option<Vec<Arc<Draft>>>> {
     if !check_each(state, parts)? {
         return Ok(None);
     }
@@ -57,8 +54,8 @@ fn check_each(state: &State, parts: &[impl Borrow<Draft>]) -> Result<bool> {
     Ok(claims.keeps)
 }
 
-/// The changes that are not their writer's to make, each with its place and why.
-pub(in crate::store) fn refused_claims<'a>(
+/// The changes that their writer may not make, with their places.
+pub(super) fn refused_claims<'a>(
     state: &'a State,
     parts: &'a [impl Borrow<Draft>],
 ) -> Result<impl Iterator<Item = (usize, Error)> + 'a> {
@@ -73,11 +70,11 @@ type Born<'a> = HashMap<&'a [u8], Option<&'a [u8]>, RandomState>;
 
 /// What was claimed before in the same batch.
 struct Claims<'a> {
-    /// Which records are born in it; nobody asks for that of one change alone.
+    /// The records that are born in it; not needed for one change.
     born: Option<Born<'a>>,
     /// The draft that was looked at last, and the digits of its writer once an id asks for them.
     digits: Option<(&'a Draft, String)>,
-    /// Whether a record is to keep a narrower scope than that of whoever changes it.
+    /// Whether a record is to keep a narrower scope than that of its writer.
     keeps: bool,
 }
 
@@ -144,7 +141,7 @@ impl<'a> Claims<'a> {
             };
         };
         if change.op != Op::Upsert {
-            // One without names may say so of an id that nobody knows, as ever: it is in the log then.
+            // A writer without names may write this of an unknown id: it is in the log then.
             return match scope.is_shared() {
                 true => Ok(()),
                 false => Err(Error::UnknownRecord(unspelled(id))),
@@ -209,22 +206,27 @@ pub(in crate::store) fn check_owned<'a>(
     Ok(())
 }
 
-/// Whether a name of a level, by its place, is required of who writes.
-pub(in crate::store) fn is_required(state: &State, place: usize) -> bool {
-    // Such an id is spelled as it is.
-    let slot = state.slots.of_spelled(REQUIRING[place].as_bytes());
+/// The id of the record that requires a name of a level.
+fn requiring(place: usize) -> String {
+    format!("search:require:{}", LEVELS[place])
+}
+
+/// Whether writers must give a name of a level, by its place.
+fn is_required(state: &State, place: usize) -> bool {
+    // The id needs no escapes.
+    let slot = state.slots.of_spelled(requiring(place).as_bytes());
     slot.and_then(|slot| state.row(slot))
         .is_some_and(|row| *row.class.status == *b"active")
 }
 
-/// Whether all that a draft says is said of the store, and is nobody's.
+/// Whether all records of a draft are settings of the store.
 fn is_of_store(draft: &Draft) -> bool {
     let mut changes = draft.changes().iter();
     changes.all(|change| face_of(draft.id(change)) == Some(SEARCH))
 }
 
-/// Whether writers give the names that the store requires. Whoever writes for all, or as everyone, says so.
-pub(in crate::store) fn check_required(state: &State, parts: &[impl Borrow<Draft>]) -> Result<()> {
+/// Checks that writers give the names that the store requires.
+pub(super) fn check_required(state: &State, parts: &[impl Borrow<Draft>]) -> Result<()> {
     if !state.declares() {
         return Ok(());
     }
@@ -237,8 +239,8 @@ pub(in crate::store) fn check_required(state: &State, parts: &[impl Borrow<Draft
     Ok(())
 }
 
-/// Whether there is anything to check: where nobody gives names, and nobody did, there is not.
-pub(in crate::store) fn has_claims(state: &State, parts: &[impl Borrow<Draft>]) -> bool {
+/// Whether there is anything to check: not where no writer and no record has a scope.
+pub(super) fn has_claims(state: &State, parts: &[impl Borrow<Draft>]) -> bool {
     let is_plain = |draft: &Draft| draft.author.writer.is_plain();
     let is_marked = |(draft, change): (&Draft, &RecordChange)| marked_digits(draft.id(change)).is_some();
     !state.scopes().are_all_shared()
@@ -266,7 +268,7 @@ fn keep_scopes(state: &State, draft: &Draft) -> Result<Draft> {
     Ok(own)
 }
 
-/// Ids that end with the digits of a scope belong to it, so that nobody can occupy them.
+/// Ids that end with the digits of a scope belong to it, so that no other scope can occupy them.
 fn check_digits(id: &[u8], is_own: impl FnOnce(&str) -> bool) -> Result<()> {
     match marked_digits(id) {
         Some(digits) if !is_own(digits) => Err(Error::IdTaken(unspelled(id))),
@@ -337,12 +339,7 @@ impl Setting {
     pub(super) fn draft(&self, is_wanted: bool, depth: i64) -> Result<Draft> {
         let (id, kind, key, value) = match self {
             Self::Index(path) => (format!("{INDEX_PREFIX}{path}"), INDEX_KIND, "path", path.to_string()),
-            Self::Required(place) => (
-                REQUIRING[*place].to_owned(),
-                "search_require",
-                "level",
-                LEVELS[*place].to_owned(),
-            ),
+            Self::Required(place) => (requiring(*place), "search_require", "level", LEVELS[*place].to_owned()),
         };
         let mut draft = Draft::default();
         if !is_wanted {
@@ -357,19 +354,5 @@ impl Setting {
         ]);
         draft.upsert_value(&record, depth, Some(SEARCH))?;
         Ok(draft)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_requires_a_name_is_called_after_its_level() {
-        assert_eq!(
-            REQUIRING.map(str::to_owned),
-            LEVELS.map(|level| format!("search:require:{level}"))
-        );
-        assert_eq!(REQUIRING.map(spelled), REQUIRING.map(|id| id.as_bytes().to_vec()));
     }
 }

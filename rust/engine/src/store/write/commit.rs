@@ -1,6 +1,6 @@
 //! Commits changes: checks them, encodes them as lines, appends and syncs them, and applies them to the state.
 
-use std::borrow::Borrow;
+use std::borrow::{Borrow, Cow};
 use std::path::Path;
 use std::sync::Arc;
 use std::thread::Builder;
@@ -30,7 +30,7 @@ use chronomemory_state::index::MAX_INDEXES;
 use chronomemory_state::snapshot;
 use chronomemory_state::state::{Edition, State};
 
-/// Commits that are written and wait for their common sync.
+/// Commits that wait for their common sync.
 pub struct Group {
     outcomes: Vec<Result<Committed>>,
     syncing: Option<Syncing>,
@@ -38,7 +38,7 @@ pub struct Group {
 }
 
 impl Group {
-    /// Waits for the disk, if this group asks for it; [`Store::end_group`] takes the result.
+    /// Waits for the disk, if the mode asks for that.
     pub fn run(&self) -> Result<()> {
         self.syncing.as_ref().map_or(Ok(()), Syncing::run)
     }
@@ -50,25 +50,20 @@ impl Store {
     /// # Errors
     /// `Locked`, `Io`, `Poisoned`, `Closed`, `Invalid`, `TooLarge`, `Limit`; nothing is written then.
     pub fn commit(&mut self, draft: &Draft, now: i64) -> Result<Committed> {
+        self.write_and_sync(now, |store| store.check_and_write(draft, now))
+    }
+
+    /// Writes under the lock, and syncs what may not wait any longer.
+    pub(super) fn write_and_sync<T>(&mut self, now: i64, write: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         self.with_lock(now, |store| {
-            let committed = store.check_and_write(draft, now)?;
+            let written = write(store)?;
             store.sync_if_due(now)?;
-            Ok(committed)
+            Ok(written)
         })
     }
 
-    /// Writes a draft, but leaves a sync that is due in mode `normal` to the caller, who can wait for it while others go on.
-    pub fn commit_unsynced(&mut self, draft: &Draft, now: i64) -> Result<Committed> {
-        self.with_lock(now, |store| {
-            let committed = store.check_and_write(draft, now)?;
-            if store.options.syncs_every_commit() {
-                store.sync_if_due(now)?;
-            }
-            Ok(committed)
-        })
-    }
-
-    /// Writes a draft in several parts that are one atomic batch, with the lines that were encoded ahead if they still fit.
+    /// Writes a draft in several parts that are one atomic batch, with the lines that were encoded ahead if they still fit. A sync that
+    /// is due in mode `normal` is left to the caller, who can wait for it without the store.
     pub fn commit_parts(&mut self, parts: &[Arc<Draft>], ahead: EncodedAhead, now: i64) -> Result<Committed> {
         self.with_lock(now, |store| {
             let committed = store.write_parts(parts, Some(ahead), now)?;
@@ -86,63 +81,53 @@ impl Store {
         ahead: Option<EncodedAhead>,
         now: i64,
     ) -> Result<Committed> {
-        let ahead = ahead.unwrap_or_else(|| self.encode_beside(parts, now));
+        let ahead = ahead.unwrap_or_else(|| encode_beside(self, parts, now));
         self.settle();
         let kept = match ahead.checked == Some(self.state.whole_edition()) {
             true => None,
             false => check_parts(&self.state, parts)?,
         };
-        match kept {
-            None => self.write_ahead(parts, Some(ahead), now),
-            Some(kept) => self.write_ahead(&kept, None, now),
-        }
-    }
-
-    /// Encodes a batch while another thread shows the state the one before.
-    fn encode_beside(&mut self, parts: &[Arc<Draft>], now: i64) -> EncodedAhead {
-        let moment = now.max(self.log.latest());
-        let mut ahead = EncodedAhead::begin(&mut self.log, &self.options, count(parts), moment);
-        let Self { pending, state, .. } = self;
-        let is_worth_it = self.options.threads > 1 && pending.is_large();
-        std::thread::scope(|scope| {
-            // Without a thread the state sees it afterwards.
-            let settle = || pending.settle(state);
-            _ = is_worth_it.then(|| Builder::new().spawn_scoped(scope, settle));
-            parts.iter().for_each(|part| ahead.add(part));
-        });
-        ahead
+        let (parts, ahead) = match &kept {
+            None => (parts, Some(ahead)),
+            Some(kept) => (&kept[..], None),
+        };
+        let (lines, base, micros) = self.put(parts, ahead, now)?;
+        let place = WrittenAt::of(&lines, base, micros);
+        self.pending.take_in_later(&mut self.state, parts, place);
+        Ok(self.finish_commit(lines, count(parts)))
     }
 
     /// Writes a draft only if none of its records is there yet; `None` if one is.
     pub fn commit_new(&mut self, draft: &Draft, now: i64) -> Result<Option<Committed>> {
-        self.with_lock(now, |store| {
+        self.write_and_sync(now, |store| {
             let mut ids = draft.changes().iter().map(|change| draft.id(change));
             if ids.any(|id| store.state.slots.of_spelled(id).is_some()) {
                 return Ok(None);
             }
-            let committed = store.check_and_write(draft, now)?;
-            store.sync_if_due(now)?;
-            Ok(Some(committed))
+            store.check_and_write(draft, now).map(Some)
         })
     }
 
-    /// Writes several drafts as atomic batches under one lock. The caller runs their common sync without the store, and then
-    /// calls [`Store::end_group`]. Errors: as `commit`, for all of them.
+    /// Writes several drafts as atomic batches under one lock. The caller runs their common sync without the store, and then calls
+    /// [`Store::end_group`].
     pub fn start_group(&mut self, drafts: &[&Draft], now: i64) -> Result<Group> {
         let rushed = self.begin(LockPurpose::Write, now)?;
         let outcomes: Vec<Result<Committed>> = drafts.iter().map(|draft| self.check_and_write(draft, now)).collect();
         if !outcomes.iter().all(Result::is_ok) {
-            self.log.lock.set_prepared(false);
+            self.log.lock.prepared = false;
         }
-        let syncing = self.start_sync().filter(|_| self.options.syncs_every_commit());
         Ok(Group {
+            syncing: match self.options.syncs_every_commit() {
+                true => self.start_sync(),
+                false => None,
+            },
+            // A caller that gets an error ends no lease.
+            rushed: rushed && outcomes.iter().any(Result::is_ok),
             outcomes,
-            syncing,
-            rushed,
         })
     }
 
-    /// Works on the terms of whoever has its turn now, until somebody else has.
+    /// Writes on these terms until others are set.
     pub fn set_writer_options(&mut self, terms: WriterTerms) {
         self.options.recursion_depth = terms.recursion_depth;
         self.options.durability = terms.durability;
@@ -151,21 +136,19 @@ impl Store {
         self.log.set_writer_options(terms.durability, terms.lock_timeout);
     }
 
-    /// Hears how the sync of a group went, and lets go.
+    /// Takes the outcome of the sync of a group, and lets go of the lock.
     pub fn end_group(&mut self, group: Group, synced: Result<()>, now: i64) -> Result<Vec<Result<Committed>>> {
-        let outcome = match &group.syncing {
-            Some(syncing) => self.end_sync(syncing, synced),
-            None => Ok(()),
-        };
+        let syncing = group.syncing.as_ref();
+        let outcome = syncing.map_or(Ok(()), |syncing| self.end_sync(syncing, synced));
         if outcome.is_err() {
             self.log.forget();
-            self.log.lock.set_prepared(false);
+            self.log.lock.prepared = false;
         }
         self.log.release_or_lease(now, group.rushed && outcome.is_ok());
         outcome.map(|()| group.outcomes)
     }
 
-    pub(super) fn check_and_write(&mut self, draft: &Draft, now: i64) -> Result<Committed> {
+    pub(in crate::store) fn check_and_write(&mut self, draft: &Draft, now: i64) -> Result<Committed> {
         self.settle();
         match check_parts(&self.state, &[draft])?.as_deref() {
             Some([kept]) => self.write(&[kept], now),
@@ -174,7 +157,7 @@ impl Store {
     }
 }
 
-/// Whether a batch can be written; the parts as they are to be written if records keep narrower scopes than given.
+/// Checks a batch; gives other parts if records keep narrower scopes than given.
 pub(in crate::store) fn check_parts(state: &State, parts: &[impl Borrow<Draft>]) -> Result<Option<Vec<Arc<Draft>>>> {
     check_required(state, parts)?;
     let kept = match has_claims(state, parts) {
@@ -194,7 +177,7 @@ const PATCHED_LIMIT_BYTES: usize = chronolog::json::MAX_LINE_BYTES - 4096;
 /// What a commit wrote.
 #[derive(Clone, Debug)]
 pub struct Committed {
-    /// The seq of the first change; a batch's `begin` stands before it.
+    /// The seq of the first change; a batch's `begin` is before it.
     pub first_seq: u64,
     /// The seq after the last change.
     pub next_seq: u64,
@@ -202,7 +185,7 @@ pub struct Committed {
     pub last_line: Vec<u8>,
 }
 
-/// What a batch asks of the state. The line that opens it, and one that adopts a base, are events too.
+/// The memory that the state needs for a batch, with the line that opens it and one that adopts a base.
 fn coming(parts: &[impl Borrow<Draft>]) -> IncomingEvents {
     let own = IncomingEvents {
         events: 2,
@@ -212,7 +195,7 @@ fn coming(parts: &[impl Borrow<Draft>]) -> IncomingEvents {
 }
 
 /// A patch needs a record to change, and the result must fit into a line.
-pub(in crate::store) fn check_patches(state: &State, parts: &[impl Borrow<Draft>]) -> Result<()> {
+fn check_patches(state: &State, parts: &[impl Borrow<Draft>]) -> Result<()> {
     if !parts.iter().any(|part| part.borrow().has_patches()) {
         return Ok(());
     }
@@ -275,6 +258,19 @@ fn encode(
     Ok(lines)
 }
 
+/// Encodes a batch while another thread applies the one before.
+fn encode_beside(store: &mut Store, parts: &[Arc<Draft>], now: i64) -> EncodedAhead {
+    let moment = now.max(store.log.latest());
+    let mut ahead = EncodedAhead::begin(&mut store.log, &store.options, count(parts), moment);
+    let is_worth_it = store.options.threads > 1 && store.pending.is_large();
+    std::thread::scope(|scope| {
+        // Without a thread it is applied afterwards.
+        _ = is_worth_it.then(|| Builder::new().spawn_scoped(scope, || store.settle()));
+        parts.iter().for_each(|part| ahead.add(part));
+    });
+    ahead
+}
+
 impl Store {
     /// Gives a foreign base its anchor, if it has none yet.
     pub(in crate::store) fn anchor(&mut self, now: i64) -> Result<()> {
@@ -284,20 +280,14 @@ impl Store {
         }
     }
 
-    /// Under the lock: makes one batch of the parts, puts it behind the log and shows it to the state.
+    /// Under the lock: appends the parts as one batch and applies it.
     pub(in crate::store) fn write(&mut self, parts: &[&Draft], now: i64) -> Result<Committed> {
         let (lines, base, micros) = self.put(parts, None, now)?;
-        let place = WrittenAt {
-            base,
-            starts: &lines.starts,
-            next_seq: lines.link.next_seq,
-            micros,
-        };
-        take_in(&mut self.state, parts, place);
+        take_in(&mut self.state, parts, WrittenAt::of(&lines, base, micros));
         Ok(self.finish_commit(lines, count(parts)))
     }
 
-    /// Under the lock: puts a line behind the log that the store says of itself; `record` is made of its seq.
+    /// Under the lock: appends an event of the store itself; `record` is made of its id.
     pub(in crate::store) fn write_own(
         &mut self,
         op: Op,
@@ -342,20 +332,7 @@ impl Store {
         Ok(seq)
     }
 
-    /// The same with lines that were encoded ahead, if they still fit; the state may see them later.
-    pub(in crate::store) fn write_ahead(
-        &mut self,
-        parts: &[Arc<Draft>],
-        ahead: Option<EncodedAhead>,
-        now: i64,
-    ) -> Result<Committed> {
-        let (lines, base, micros) = self.put(parts, ahead, now)?;
-        self.pending
-            .take_in_later(&mut self.state, parts, &lines, (base, micros));
-        Ok(self.finish_commit(lines, count(parts)))
-    }
-
-    /// After a commit: writes a snapshot that is due, unless a worker does, and keeps the memory of the lines.
+    /// Writes a snapshot that is due, unless a worker does, and keeps the memory of the lines.
     fn finish_commit(&mut self, lines: Lines, changes: usize) -> Committed {
         if self.snapshots.is_due(&self.log) && !self.options.attended {
             self.write_wanted_snapshot();
@@ -370,7 +347,7 @@ impl Store {
         committed
     }
 
-    /// Puts a batch behind the log; gives its lines, where they stand and the moment that they carry.
+    /// Appends a batch; gives its lines, their offset and their moment.
     fn put(
         &mut self,
         parts: &[impl Borrow<Draft>],
@@ -404,8 +381,8 @@ impl Store {
     }
 }
 
-/// Before the first write to a log of another tool: makes its snapshot a base; gives the record that says so.
-pub(in crate::store) fn adopt(site: &Site, base: BaseState) -> Result<Option<String>> {
+/// Before the first write to a log of another tool: makes its snapshot a base; gives the record of the adoption.
+fn adopt(site: &Site, base: BaseState) -> Result<Option<String>> {
     if base != BaseState::Unanchored {
         return Ok(None);
     }
@@ -413,14 +390,13 @@ pub(in crate::store) fn adopt(site: &Site, base: BaseState) -> Result<Option<Str
     let file = site.disk.open(&path, Access::Read).at(&path)?;
     let contents = snapshot::read(&*file, &mut snapshot::NoRecordSink).at(&path)?;
     let header = contents.header.map_err(|reason| {
-        // It was read when the store was opened, so somebody has changed it since.
+        // It was read when the store was opened, and was changed since.
         let damage = finding(SNAPSHOT, DamageKind::SnapshotRefused, reason);
         Error::Corrupted(Box::new(damage))
     })?;
     let sha256 = contents.sha256;
     let bases = site.layout.bases();
-    site.disk.create_dir(&bases).at(&bases)?;
-    site.disk.sync_dir(site.layout.folder()).at(site.layout.folder())?;
+    site.make_folder(&bases, site.layout.folder())?;
     copy_file(&*site.disk, &path, &site.layout.inside(&base_name(sha256.text())), None)?;
     site.disk.sync_dir(&bases).at(&bases)?;
     let mut record = format!("{{\"base_sha256\":\"{}\",\"last_hash\":", sha256.text()).into_bytes();
@@ -434,16 +410,16 @@ const NEVER: usize = usize::MAX;
 
 /// Lines encoded ahead of the commit.
 pub struct EncodedAhead {
-    pub(super) lines: Lines,
+    lines: Lines,
     from: ChainEnd,
-    /// When they were written, as they say.
-    pub(super) now: i64,
+    /// The moment in them.
+    now: i64,
     ts: [u8; stamp::STAMP_BYTES],
     depth: i64,
-    /// How many changes were promised, and how many have come.
+    /// How many changes the batch will have, and how many have come.
     promised: usize,
     come: usize,
-    /// The edition of the state on which it was seen that the batch can be written.
+    /// The edition of the state on which the batch was checked.
     pub(in crate::store) checked: Option<Edition>,
 }
 
@@ -453,7 +429,6 @@ impl EncodedAhead {
         let (from, depth) = (log.link(), options.recursion_depth);
         let ts = stamp::digits(now);
         let mut lines = log.fresh_lines(options.salts());
-        // Whoever writes them waits for nothing else then.
         lines.trail = log.open().and_then(OpenLog::trail_to_extend).map(Box::new);
         lines.begin(changes, &ts, depth);
         Self {
@@ -483,8 +458,8 @@ impl EncodedAhead {
         self.lines.add(part, &self.ts, self.depth);
     }
 
-    /// Whether these are the lines that a batch of so many changes would have here and now.
-    pub(super) fn fits(&self, link: ChainEnd, latest: i64, changes: usize) -> bool {
+    /// Whether a batch of so many changes would have these lines now.
+    fn fits(&self, link: ChainEnd, latest: i64, changes: usize) -> bool {
         self.from == link && self.now >= latest && self.promised == changes && self.come == changes
     }
 }
@@ -528,8 +503,8 @@ impl Store {
         for attachment in change.attachments {
             check_attachment(attachment)?;
         }
-        self.with_lock(now, |store| {
-            // Who has read nothing minds nothing: an act says what happened, whatever else did.
+        self.write_and_sync(now, |store| {
+            // A writer that has read nothing conflicts with nothing.
             if let Some((since, read)) = change.unless_changed.filter(|(_, read)| !read.is_empty()) {
                 let Some(first) = first_behind(store.live(), since)? else {
                     return Ok(None);
@@ -549,7 +524,6 @@ impl Store {
                 [] => store.write(&[draft], stamped)?,
                 attachments => store.write_with(draft, attachments, stamped)?,
             };
-            store.sync_if_due(now)?;
             Ok(Some(WrittenBatch {
                 committed,
                 before,
@@ -559,7 +533,7 @@ impl Store {
     }
 }
 
-/// Where a log ended when somebody read it.
+/// Where a log ended when it was read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Bookmark {
     /// The hash of the last event, or nothing.
@@ -599,26 +573,13 @@ pub(in crate::store) fn first_behind(live: LiveLog<'_>, since: &Bookmark) -> Res
 }
 
 impl Store {
-    /// Writes what is drafted on the newest state, unless the draft is empty; gives what the caller made besides.
-    fn write_drafted<T>(&mut self, now: i64, make: impl FnOnce(&Self) -> Result<(Draft, T)>) -> Result<T> {
-        self.with_lock(now, |store| {
-            store.settle();
-            let (draft, made) = make(store)?;
-            if !draft.is_empty() {
-                store.write(&[&draft], now)?;
-                store.sync_if_due(now)?;
-            }
-            Ok(made)
-        })
-    }
-
     /// Writes a draft of changed embeddings or spaces, if it is not empty; gives what the caller made besides.
     pub fn change_embeddings<T>(
         &mut self,
         now: i64,
         make: impl FnOnce(&Embeddings<'_>) -> Result<(Draft, T)>,
     ) -> Result<T> {
-        self.write_drafted(now, |store| make(&store.embeddings()))
+        write_drafted(self, now, |store| make(&store.embeddings()))
     }
 
     /// Sets a setting, or takes it back; returns whether that changed anything.
@@ -626,7 +587,7 @@ impl Store {
     /// # Errors
     /// `Limit` if there are too many indexes; `Io`, `Locked`, `Closed`, `Poisoned`.
     pub fn set(&mut self, setting: &Setting, is_wanted: bool, now: i64) -> Result<bool> {
-        self.write_drafted(now, |store| {
+        write_drafted(self, now, |store| {
             if setting.is_of(store)? == is_wanted {
                 return Ok((Draft::default(), false));
             }
@@ -637,6 +598,18 @@ impl Store {
             Ok((setting.draft(is_wanted, store.options.recursion_depth)?, true))
         })
     }
+}
+
+/// Writes what is drafted on the newest state, unless it is empty; gives what was made beside it.
+fn write_drafted<T>(store: &mut Store, now: i64, make: impl FnOnce(&Store) -> Result<(Draft, T)>) -> Result<T> {
+    store.write_and_sync(now, |store| {
+        store.settle();
+        let (draft, made) = make(store)?;
+        if !draft.is_empty() {
+            store.write(&[&draft], now)?;
+        }
+        Ok(made)
+    })
 }
 
 /// A sync that runs while others go on writing.
@@ -680,7 +653,7 @@ impl Store {
         Some(Syncing { log, rows })
     }
 
-    /// Hears how a sync went: a failure poisons the store, success is remembered in the hint.
+    /// Takes the outcome of a sync: a failure poisons the store, success is noted in the hint.
     pub fn end_sync(&mut self, syncing: &Syncing, outcome: Result<()>) -> Result<()> {
         self.log.end_sync(&syncing.log, outcome)?;
         if let Some(rows) = &syncing.rows {
@@ -694,95 +667,77 @@ impl Store {
         if !self.log.is_sync_due(now) {
             return Ok(());
         }
-        // If that fails the bytes are in the file but nobody may rely on them: the memory must not either.
+        // If that fails the bytes are in the file but not durable: the memory must not rely on them.
         self.on_log(Log::sync).inspect_err(|_| self.log.forget())
     }
 }
 
-/// A larger batch is shown to the state at once: a reader should not have to wait for it.
+/// A larger batch is applied at once, so that no reader waits for it.
 const LATER_LINES: usize = 16 * 1024;
-/// A batch of so many lines is worth a thread that shows it to the state.
+/// A batch of so many lines is worth a thread that applies it.
 const WORTH_LINES: usize = 500;
 
-/// What the state has not seen yet, and what it saw last of that.
+/// The batch that was written last and is not applied to the state yet, and the one that was applied last.
 #[derive(Default)]
 pub(in crate::store) struct Pending {
-    /// The state is not read before it has these changes.
-    batch: Option<UnseenBatch>,
+    /// It is applied before the state is read.
+    batch: Option<(Vec<Arc<Draft>>, WrittenAt<'static>)>,
     seen: Vec<Arc<Draft>>,
 }
 
-struct UnseenBatch {
-    parts: Vec<Arc<Draft>>,
-    base: u64,
-    starts: Vec<usize>,
-    next_seq: u64,
-    micros: i64,
-}
-
 impl Pending {
-    /// Shows the state a batch, now or later, that stands at a place and was written at a moment.
-    pub fn take_in_later(&mut self, state: &mut State, parts: &[Arc<Draft>], lines: &Lines, at: (u64, i64)) {
-        let (base, micros) = at;
-        // INVARIANT: batches are shown in their order.
+    /// Applies a batch to the state, now or later.
+    pub fn take_in_later(&mut self, state: &mut State, parts: &[Arc<Draft>], place: WrittenAt<'_>) {
+        // INVARIANT: batches are applied in their order.
         self.settle(state);
-        let next_seq = lines.link.next_seq;
-        let kept = (lines.starts.len() <= LATER_LINES).then(|| gathered(lines.starts.iter().copied()));
-        // A change that readers must not wait for is applied at once, and so is one that there is no memory to keep for later.
-        let Some(Ok(starts)) = kept else {
-            let place = WrittenAt {
-                base,
-                starts: &lines.starts,
-                next_seq,
-                micros,
-            };
-            take_in(state, parts, place);
-            self.seen = parts.to_vec();
-            return;
-        };
-        self.batch = Some(UnseenBatch {
-            parts: parts.to_vec(),
-            base,
-            starts,
-            next_seq,
-            micros,
-        });
+        match (place.starts.len() <= LATER_LINES).then(|| gathered(place.starts.iter().copied())) {
+            Some(Ok(starts)) => {
+                let WrittenAt {
+                    base, next_seq, micros, ..
+                } = place;
+                let starts = Cow::Owned(starts);
+                let place = WrittenAt {
+                    base,
+                    starts,
+                    next_seq,
+                    micros,
+                };
+                self.batch = Some((parts.to_vec(), place));
+            }
+            // Readers must not wait for a larger one, and there may be no memory to keep it.
+            _ => {
+                take_in(state, parts, place);
+                self.seen = parts.to_vec();
+            }
+        }
     }
 
-    /// Whether the state has seen everything that was written.
     pub fn is_settled(&self) -> bool {
         self.batch.is_none()
     }
 
-    /// Whether the batch that the state has not seen is worth a thread.
+    /// Whether the waiting batch is worth a thread.
     pub fn is_large(&self) -> bool {
-        self.batch
-            .as_ref()
-            .is_some_and(|batch| batch.starts.len() >= WORTH_LINES)
+        let lines = self.batch.as_ref().map_or(0, |(_, place)| place.starts.len());
+        lines >= WORTH_LINES
     }
 
-    /// Applies to the state what it has not seen, before the state is read.
+    /// Applies the waiting batch.
     pub fn settle(&mut self, state: &mut State) {
-        if let Some(batch) = self.batch.take() {
-            let place = WrittenAt {
-                base: batch.base,
-                starts: &batch.starts,
-                next_seq: batch.next_seq,
-                micros: batch.micros,
-            };
-            take_in(state, &batch.parts, place);
-            self.seen = batch.parts;
+        if let Some((parts, place)) = self.batch.take() {
+            take_in(state, &parts, place);
+            self.seen = parts;
         }
     }
 
-    /// The drafts that the state saw last: their memory can be used again.
+    /// The drafts that were applied last: their memory can be used again.
     pub fn take_seen(&mut self) -> Vec<Draft> {
         let seen = std::mem::take(&mut self.seen).into_iter();
         seen.filter_map(Arc::into_inner).collect()
     }
 }
 
-/// An event of the log's own, as far as the state is concerned: it only has a place.
+/// An event that changes no record: for the state it only has a place.
 pub(in crate::store) fn system_event(offset: u64, seq: u64) -> Known<'static> {
     Known {
         op: Op::Other,
@@ -795,26 +750,32 @@ pub(in crate::store) fn system_event(offset: u64, seq: u64) -> Known<'static> {
     }
 }
 
-/// Where the lines of a batch stand in the log.
+/// The place of a batch in the log.
 pub(in crate::store) struct WrittenAt<'a> {
-    pub(in crate::store) base: u64,
-    /// Where each of them begins, from `base` on.
-    pub(in crate::store) starts: &'a [usize],
-    pub(in crate::store) next_seq: u64,
-    /// When they were written, in microseconds.
-    pub(in crate::store) micros: i64,
+    base: u64,
+    /// Where each line begins, from `base` on.
+    starts: Cow<'a, [usize]>,
+    next_seq: u64,
+    micros: i64,
 }
 
-/// Shows the state what was written.
-pub(in crate::store) fn take_in(state: &mut State, parts: &[impl Borrow<Draft>], place: WrittenAt<'_>) {
+impl<'a> WrittenAt<'a> {
+    fn of(lines: &'a Lines, base: u64, micros: i64) -> Self {
+        Self {
+            base,
+            starts: Cow::Borrowed(&lines.starts),
+            next_seq: lines.link.next_seq,
+            micros,
+        }
+    }
+}
+
+fn take_in(state: &mut State, parts: &[impl Borrow<Draft>], place: WrittenAt<'_>) {
     let WrittenAt {
-        base,
-        starts,
-        next_seq,
-        micros,
+        base, starts, micros, ..
     } = place;
     let (system, written) = starts.split_at(starts.len() - count(parts));
-    let mut seq = next_seq - starts.len() as u64;
+    let mut seq = place.next_seq - starts.len() as u64;
     for start in system {
         state.note(system_event(base + *start as u64, seq), micros);
         seq += 1;
@@ -834,7 +795,6 @@ pub(in crate::store) fn take_in(state: &mut State, parts: &[impl Borrow<Draft>],
     }
 }
 
-/// How many changes the parts of a batch have.
 pub(super) fn count(parts: &[impl Borrow<Draft>]) -> usize {
     parts.iter().map(|part| part.borrow().changes().len()).sum()
 }

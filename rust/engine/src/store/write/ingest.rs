@@ -25,7 +25,6 @@ const PIECE_BYTES: u64 = 2 * 1024 * 1024;
 /// How much more is read when a row reaches beyond its piece.
 const REACH_BYTES: usize = 64 * 1024;
 
-/// How many hex digits an id has that nobody gave.
 const ID_DIGITS: usize = 32;
 
 /// Where rows come from.
@@ -33,7 +32,7 @@ const ID_DIGITS: usize = 32;
 pub enum RowSource<'a> {
     /// A file.
     File(&'a Path),
-    /// Text that somebody else has read, whole lines; what came before it counts for what is said of its lines.
+    /// Whole lines that the caller has read.
     Text {
         /// What it is called.
         name: &'a Path,
@@ -49,13 +48,13 @@ pub enum RowSource<'a> {
 /// How rows are taken in.
 #[derive(Clone, Copy, Debug)]
 pub struct Intake<'a> {
-    /// Who writes them.
+    /// Their writer.
     pub author: &'a Author,
     /// Whether they may be records of any face, as an export writes them.
     pub faces: bool,
     /// Whether rows that cannot be written are left out; else the first of them ends the load.
     pub skips: bool,
-    /// What the ids are made from that rows lack: nobody else should have it.
+    /// The secret seed of ids for rows without one.
     pub seed: &'a [u8],
 }
 
@@ -83,7 +82,7 @@ pub struct Ingested {
 pub struct RowRefusal {
     /// Its line, from 1.
     pub line: u64,
-    /// The id that stands in it, if one does.
+    /// The id in it, if there is one.
     pub id: Option<String>,
     /// The field that is wrong.
     pub field: String,
@@ -122,7 +121,7 @@ pub fn ingest(
     };
     let in_file = |row: RefusedRow, lines: u64, kept: u64| {
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
-        IngestStop::Refused(Error::InFile {
+        io::Error::other(Error::InFile {
             file: name.unwrap_or_default(),
             line: before + lines + row.line + 1,
             id: row.id,
@@ -130,6 +129,8 @@ pub fn ingest(
             kept,
         })
     };
+    // A refusal stops the threads inside an `io::Error`.
+    let unpacked = |fault: io::Error| fault.downcast().unwrap_or_else(|fault| Error::io(path, fault));
     if intake.faces {
         let mut lines = 0;
         let look = |rows: &mut RowBatch| match rows.refused.pop() {
@@ -139,7 +140,7 @@ pub fn ingest(
                 Ok(true)
             }
         };
-        in_order(pieces, threads, work, look).map_err(|stop| stop.into_error(path))?;
+        in_order(pieces, threads, work, look).map_err(unpacked)?;
     }
     let take = |rows: &mut RowBatch| {
         let wanted = rows.draft.changes().len();
@@ -157,7 +158,7 @@ pub fn ingest(
                 report.last_seq = committed.next_seq - 1;
             }
             Ok(None) => {}
-            // One of the rows is not the writer's to write.
+            // The writer may not write one of the rows.
             Err(fault) => {
                 return Err(match row_of(fault, wanted) {
                     Ok((row, fault)) => {
@@ -170,7 +171,7 @@ pub fn ingest(
                         };
                         in_file(row, report.lines, kept + report.records)
                     }
-                    Err(fault) => IngestStop::Refused(fault),
+                    Err(fault) => io::Error::other(fault),
                 });
             }
         }
@@ -187,7 +188,7 @@ pub fn ingest(
     };
     let outcome = in_order(pieces, threads, work, take);
     store.settle();
-    outcome.map_err(|stop| stop.into_error(path))?;
+    outcome.map_err(unpacked)?;
     Ok(report)
 }
 
@@ -204,27 +205,7 @@ fn told(row: RefusedRow, before: u64) -> RowRefusal {
     }
 }
 
-enum IngestStop {
-    Refused(Error),
-    Io(io::Error),
-}
-
-impl IngestStop {
-    fn into_error(self, path: &Path) -> Error {
-        match self {
-            Self::Refused(fault) => fault,
-            Self::Io(fault) => Error::io(path, fault),
-        }
-    }
-}
-
-impl From<io::Error> for IngestStop {
-    fn from(fault: io::Error) -> Self {
-        Self::Io(fault)
-    }
-}
-
-/// A record of a face comes in as that face would have written it, or not at all.
+/// Refuses a record of a face that the face would not have written so.
 fn check_shape(draft: &Draft, of_face: bool) -> Result<()> {
     let written = draft.changes().last().filter(|_| of_face);
     match written.and_then(|change| Some((change, misfit(draft.record(change))?))) {
@@ -304,7 +285,7 @@ fn draft_row(
     if row.len() > MAX_LINE_BYTES {
         return Err((None, Error::too_large("record", "the line is longer than 16 MiB")));
     }
-    // An export tells them; the events of this log have their own.
+    // Fields of an export; the events of this log have their own.
     let ignored: &[&str] = if intake.faces {
         &["created_at", "updated_at"]
     } else {
@@ -328,7 +309,7 @@ fn draft_row(
     let id = id.as_deref();
     let face = id.filter(|_| intake.faces).and_then(|id| face_of(id.as_bytes()));
     if matches!(face, Some(VECTORS | ERASURES)) {
-        // It names rows, or tells what was erased or pruned, of another log: this one has others, and its own word for them.
+        // Records about rows, erasures and pruning of another log.
         return Ok(());
     }
     let refused = |fault| (id.map(str::to_owned), fault);
@@ -338,7 +319,6 @@ fn draft_row(
         .map_err(refused)
 }
 
-/// The id of a row that names none.
 fn made_id(seed: &[u8], place: u64) -> String {
     let text = [seed, &place.to_le_bytes()].concat();
     sha256(&text).text()[..ID_DIGITS].to_owned()
@@ -357,7 +337,6 @@ pub(in crate::store) struct RowBatch {
     /// The line of each change, within the piece.
     pub places: Vec<u64>,
     pub lines: u64,
-    /// Rows that are no records.
     pub refused: Vec<RefusedRow>,
     /// How many were left out; not all of them are kept.
     pub skipped: u64,
@@ -371,7 +350,6 @@ pub(in crate::store) struct RefusedRow {
 }
 
 impl RowBatch {
-    /// Notes a row that cannot be written.
     pub fn refuse(&mut self, line: u64, id: Option<String>, fault: Error) {
         self.skipped += 1;
         if self.refused.len() < KEPT_REFUSALS {
@@ -407,11 +385,7 @@ pub(in crate::store) fn commit_rows(
     while !rows.draft.is_empty() {
         let part = Arc::new(std::mem::take(&mut rows.draft));
         let moment = now();
-        let written = store.with_lock(moment, |store| {
-            let committed = store.write_parts(&[Arc::clone(&part)], None, moment)?;
-            store.sync_if_due(moment)?;
-            Ok(committed)
-        });
+        let written = store.write_and_sync(moment, |store| store.write_parts(&[Arc::clone(&part)], None, moment));
         if written.is_ok() {
             rows.draft = store.pending.take_seen().pop().unwrap_or_default();
             return written.map(Some);
@@ -457,7 +431,7 @@ pub(in crate::store) fn row_of(fault: Error, changes: usize) -> std::result::Res
 
 /// Deletes an author's own records that have expired at a moment, as one batch; gives their ids.
 pub(in crate::store) fn sweep(store: &mut Store, author: &Author, moment: i64, now: i64) -> Result<Vec<String>> {
-    store.with_lock(now, |store| {
+    store.write_and_sync(now, |store| {
         store.settle();
         let due = store.state.due_at(&author.writer, moment);
         if due.is_empty() {
@@ -470,7 +444,6 @@ pub(in crate::store) fn sweep(store: &mut Store, author: &Author, moment: i64, n
             draft.delete(id, face_of(id.as_bytes()))?;
         }
         store.check_and_write(&draft, now)?;
-        store.sync_if_due(now)?;
         Ok(due)
     })
 }
