@@ -192,7 +192,7 @@ class TestEveryFile:
         """No two files open with the same sentence."""
         opening = re.compile(r'\A(?://! |""")([^\n?]*\.)(?:"""|\n)')
         files = [path for path in code_files(*CODE) if not path.is_symlink()]
-        assert len(files) > 1000
+        assert len(files) > 900
         opened = {path: opening.match(path.read_text(encoding="utf-8")) for path in files}
         assert [name_of(path) for path, said in opened.items() if said is None] == []
         times = Counter(said[1] for said in opened.values() if said)
