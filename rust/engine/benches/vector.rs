@@ -16,7 +16,7 @@ fn encode(rows: VectorRows<'_>, cpu: Cpu) -> Vec<MemoryPart> {
     let groups = rows.count() as usize / GROUP_ROWS;
     let parts = (0..groups).step_by(PART_GROUPS).map(|first| {
         let rows = rows.part(first * GROUP_ROWS, PART_GROUPS * GROUP_ROWS);
-        MemoryPart::of(rows, PART_GROUPS.min(groups - first), None, cpu).expect("codes")
+        MemoryPart::of(rows, PART_GROUPS.min(groups - first), cpu).expect("codes")
     });
     parts.collect()
 }
@@ -40,7 +40,7 @@ fn main() {
     let mut group = criterion.benchmark_group(format!("{ROWS} rows of {DIM}, on one thread"));
     group.throughput(Throughput::Elements(ROWS as u64));
     let mut time = |name: &str, rows: VectorRows<'_>, codes: &[MemoryPart], queries: usize, cpu: Cpu| {
-        let queries = VectorRows::new(&data, DIM, DIM, queries).expect("queries");
+        let queries = VectorRows::packed(&data[..DIM * queries], DIM).expect("queries");
         let parts: Vec<_> = codes.iter().map(|part| part.part(part.groups())).collect();
         let codes = Codes::new(&parts, DIM).expect("parts");
         let asked = RowSearch {

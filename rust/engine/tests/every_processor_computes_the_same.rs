@@ -1,8 +1,7 @@
 //! Codes, scores and answers are the same bits on every way a processor can go.
 
-use chronomemory::testing::vector::codes::{GROUP_ROWS, encode, high_bytes, low_bytes};
 use chronomemory::testing::vector::score::Scorer;
-use chronomemory::testing::vector::{Cpu, RowSearch, VectorRows};
+use chronomemory::testing::vector::{Cpu, MemoryPart, RowSearch, VectorRows};
 
 use crate::vectors::{KINDS, Numbers, assert_exact, codes, rows, score};
 
@@ -38,21 +37,14 @@ fn codes_are_the_same_bytes() {
         for kind in KINDS {
             let data = rows(kind, 48, dim, &mut numbers);
             let matrix = VectorRows::packed(&data, dim).expect("rows");
-            let planes = |first: usize, groups: usize, cpu: Cpu| {
-                let mut high = vec![0; groups * high_bytes(dim)];
-                let mut low = vec![0; groups * GROUP_ROWS * low_bytes(dim)];
-                encode(matrix, first, &mut high, &mut low, cpu).expect("groups");
-                (high, low)
+            let planes = |cpu: Cpu| {
+                let part = MemoryPart::of(matrix, 3, cpu).expect("groups");
+                let (high, low) = part.planes();
+                (high.to_vec(), low.to_vec())
             };
-            let (high, low) = planes(0, 3, Cpu::portable());
+            let portable = planes(Cpu::portable());
             for cpu in Cpu::every() {
-                let (other_high, other_low) = planes(1, 2, cpu);
-                assert_eq!(other_high, high[high_bytes(dim)..], "{kind} rows of {dim} on {cpu:?}");
-                assert_eq!(
-                    other_low,
-                    low[GROUP_ROWS * low_bytes(dim)..],
-                    "{kind} rows of {dim} on {cpu:?}"
-                );
+                assert_eq!(planes(cpu), portable, "{kind} rows of {dim} on {cpu:?}");
             }
         }
     }

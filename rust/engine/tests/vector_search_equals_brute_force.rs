@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 
-use chronomemory::testing::vector::{Codes, Cpu, RowDoubt, RowSearch, VectorRows, search};
+use chronomemory::testing::vector::{Codes, Cpu, RowSearch, VectorRows, search};
 use proptest::prelude::*;
 use roaring::RoaringBitmap;
 
@@ -125,9 +125,9 @@ fn when_the_codes_lag_behind_or_run_ahead() {
     let data = rows("clustered", 1000, 12, &mut numbers);
     let all = VectorRows::packed(&data, 12).expect("rows");
     for known in [0, 15, 16, 500, 1000] {
-        let codes = codes(VectorRows::new(&data, 12, 12, known).expect("rows"));
+        let codes = codes(VectorRows::packed(&data[..12 * known], 12).expect("rows"));
         for there in [1, 17, 499, 1000] {
-            let matrix = VectorRows::new(&data, 12, 12, there).expect("rows");
+            let matrix = VectorRows::packed(&data[..12 * there], 12).expect("rows");
             let queries = queries(&data, 12, 6, &mut numbers);
             let filter: RoaringBitmap = (0..1000).filter(|row| row % 7 != 0).collect();
             for filter in [None, Some(&filter)] {
@@ -141,22 +141,6 @@ fn when_the_codes_lag_behind_or_run_ahead() {
         }
     }
     assert_eq!(all.count(), 1000);
-}
-
-#[test]
-fn when_rows_have_gaps() {
-    let mut numbers = Numbers(6);
-    let data = rows("random", 400, 13, &mut numbers);
-    let gapped: Vec<_> = data.chunks(13).flat_map(|row| [row, &[f32::NAN; 3]].concat()).collect();
-    let matrix = VectorRows::new(&gapped, 13, 16, 400).expect("rows");
-    let codes = codes(matrix);
-    assert_exact(
-        matrix,
-        &codes,
-        &queries(&data, 13, 5, &mut numbers),
-        &RowSearch::best(9),
-        "gaps",
-    );
 }
 
 #[test]
@@ -219,7 +203,7 @@ fn a_row_that_is_not_what_its_codes_stand_for_is_reported() {
             told.lock().expect("nobody panicked").insert(row);
         };
         let asked = RowSearch {
-            doubt: Some(RowDoubt(&doubt)),
+            doubt: Some(&doubt),
             threads: 2,
             ..RowSearch::best(3)
         };

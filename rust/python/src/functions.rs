@@ -44,7 +44,9 @@ pub fn store_folder(py: Python<'_>, project_root: PathBuf) -> PyResult<PathBuf> 
 /// The words of a text as the index knows them.
 #[pyfunction]
 pub fn text_words(text: &str) -> Vec<String> {
-    WordSplitter::default().stems(text)
+    let (mut words, mut found) = (WordSplitter::default(), Vec::new());
+    words.each(text, |word| found.push(word.to_owned()));
+    found.iter().map(|word| words.stem(word).into_owned()).collect()
 }
 
 /// The words that a question asks for.

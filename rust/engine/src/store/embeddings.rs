@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::history::lines::LiveLog;
 use super::vectors::records::format::{self, write_gone};
-use super::vectors::{Attachment, Matrix, SpaceReport, Vectors};
+use super::vectors::{Attachment, Vectors};
 use super::write::claims::check_owned;
 use super::write::commit::{Bookmark, first_behind};
 use chronolog::error::{Error, Result};
@@ -14,23 +14,13 @@ use chronomemory_state::state::spelled;
 
 /// The embeddings of a store, as fresh as its state.
 pub struct Embeddings<'a> {
-    pub(super) live: LiveLog<'a>,
-    pub(super) vectors: &'a Vectors,
+    pub(in crate::store) live: LiveLog<'a>,
+    pub(in crate::store) vectors: &'a Vectors,
     /// The recursion depth of records that a draft adds.
     pub(super) depth: i64,
 }
 
 impl Embeddings<'_> {
-    /// All spaces, by name.
-    pub fn spaces(&self) -> Vec<SpaceReport> {
-        self.vectors.spaces(self.live.state)
-    }
-
-    /// How many rows belong to records that a viewer sees, and how many of these are damaged; `None` if it sees all.
-    pub fn rows_seen(&self, viewer: &Arc<Viewer>, space: &str) -> Result<Option<(u64, u64)>> {
-        self.vectors.rows_seen(self.live.state, viewer, space)
-    }
-
     /// The embedding of a record as little-endian bytes; `None` if it has none.
     ///
     /// # Errors
@@ -51,11 +41,6 @@ impl Embeddings<'_> {
         let has_one = |slot| index.is_some_and(|index| index.row_of(slot).is_some());
         let mut ids = (0..attachment.ids.len()).map(|place| attachment.ids.shown(place));
         Ok(ids.any(|id| state.is_spoken_of_from(&id, first) || state.slots.of_id(&id).is_some_and(has_one)))
-    }
-
-    /// Where the rows of a space lie, and which records they belong to.
-    pub fn matrix(&self, space: Option<&str>) -> Result<Matrix> {
-        self.vectors.matrix(self.live.state, space)
     }
 
     /// A draft that takes the embeddings of records back, and how many there are.

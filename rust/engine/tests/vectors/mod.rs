@@ -1,7 +1,7 @@
 //! Rows that are hard to search, and the right answers for them.
 
 use chronomemory::testing::vector::codes::{GROUP_ROWS, PART_GROUPS};
-use chronomemory::testing::vector::{Codes, Cpu, MemoryPart, RowDoubt, RowHit, RowSearch, VectorRows, search};
+use chronomemory::testing::vector::{Codes, Cpu, MemoryPart, RowHit, RowSearch, VectorRows, search};
 use roaring::RoaringBitmap;
 
 /// A small generator: the same numbers everywhere.
@@ -144,7 +144,7 @@ pub fn codes(rows: VectorRows<'_>) -> Vec<MemoryPart> {
     let groups = rows.count() as usize / GROUP_ROWS;
     let parts = (0..groups).step_by(PART_GROUPS).map(|first| {
         let rows = rows.part(first * GROUP_ROWS, PART_GROUPS * GROUP_ROWS);
-        MemoryPart::of(rows, PART_GROUPS.min(groups - first), None, Cpu::best()).expect("codes")
+        MemoryPart::of(rows, PART_GROUPS.min(groups - first), Cpu::best()).expect("codes")
     });
     parts.collect()
 }
@@ -154,7 +154,7 @@ pub fn assert_exact(rows: VectorRows<'_>, codes: &[MemoryPart], queries: &[f32],
     let queries = VectorRows::packed(queries, rows.dim()).expect("queries");
     let doubt = |row: u32| panic!("{what}: row {row} is outside its bounds");
     let asked = &RowSearch {
-        doubt: Some(RowDoubt(&doubt)),
+        doubt: Some(&doubt),
         ..*asked
     };
     let parts: Vec<_> = codes.iter().map(|part| part.part(part.groups())).collect();

@@ -20,11 +20,8 @@ const PRIOR_DOCUMENTS: usize = 20;
 
 /// A word of a question, with what it is worth in this index.
 pub struct Word<'a> {
-    /// The stem.
     pub stem: String,
-    /// What it is worth.
     pub weight: f64,
-    /// What it is worth for coverage.
     rarity: f64,
     pub(super) lists: [WordList<'a>; 2],
     /// What of them is seen.

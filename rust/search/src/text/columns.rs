@@ -17,7 +17,6 @@ pub struct DocumentEntry<'a> {
     pub slot: u32,
     /// The id of its record, as canonical JSON between quotes.
     pub id: &'a [u8],
-    /// Its kind and status.
     pub class: &'a Class,
     /// How much it is believed.
     pub confidence: f64,
@@ -30,14 +29,11 @@ pub struct DocumentEntry<'a> {
 /// How many documents have words, and how many words there are: those without say nothing of what is usual.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usual {
-    /// See above.
     pub worded: usize,
-    /// See above.
     pub words: u64,
 }
 
 impl Usual {
-    /// Of both.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self {
@@ -45,7 +41,6 @@ impl Usual {
             words: self.words.saturating_add(other.words),
         }
     }
-    /// Of these but not of those.
     #[must_use]
     pub fn without(self, other: Self) -> Self {
         Self {
@@ -74,7 +69,6 @@ pub struct TextColumns {
 }
 
 impl TextColumns {
-    /// How much memory they take.
     pub fn bytes(&self) -> usize {
         let each = 4 * size_of::<u32>() + size_of::<f64>();
         self.len() * each + self.ids.bytes() + self.context.bytes()
@@ -89,12 +83,10 @@ impl TextColumns {
         }
     }
 
-    /// How many documents there are.
     pub fn len(&self) -> usize {
         self.slots.len()
     }
 
-    /// Adds a document.
     pub fn push(&mut self, entry: &DocumentEntry<'_>) {
         let class = self.class(entry.class);
         let scope = self.scope(entry.owner);
@@ -114,7 +106,12 @@ impl TextColumns {
         }
         match self.numbers.get(class) {
             Some(&number) => number,
-            None => self.name_class(class.clone()),
+            None => {
+                let number = self.kinds.len() as u32;
+                self.kinds.push(class.clone());
+                self.numbers.insert(class.clone(), number);
+                number
+            }
         }
     }
 
@@ -126,27 +123,15 @@ impl TextColumns {
         }
         match self.owner_numbers.get(owner) {
             Some(&number) => number,
-            None => self.name_owner(owner.clone()),
+            None => {
+                let number = self.owners.len() as u32;
+                self.owners.push(owner.clone());
+                self.owner_numbers.insert(owner.clone(), number);
+                number
+            }
         }
     }
 
-    /// Gives an owner the next number.
-    pub(super) fn name_owner(&mut self, owner: Carried) -> u32 {
-        let number = self.owners.len() as u32;
-        self.owners.push(owner.clone());
-        self.owner_numbers.insert(owner, number);
-        number
-    }
-
-    /// Gives a class the next number.
-    pub(super) fn name_class(&mut self, class: Class) -> u32 {
-        let number = self.kinds.len() as u32;
-        self.kinds.push(class.clone());
-        self.numbers.insert(class, number);
-        number
-    }
-
-    /// A document.
     pub fn entry(&self, doc: usize) -> DocumentEntry<'_> {
         DocumentEntry {
             slot: self.slots.get(doc),
@@ -158,7 +143,6 @@ impl TextColumns {
         }
     }
 
-    /// The kind and status of a document.
     pub fn class_of(&self, doc: usize) -> &Class {
         static NOTHING: LazyLock<Class> = LazyLock::new(|| Class {
             kind: Box::default(),
@@ -183,13 +167,11 @@ pub struct DocSet {
 }
 
 impl DocSet {
-    /// Without anyone in it.
     pub const EMPTY: Self = Self {
         bits: Vec::new(),
         count: 0,
     };
 
-    /// Puts one in.
     pub fn insert(&mut self, doc: u32) {
         let at = doc as usize / 64;
         if at >= self.bits.len() {
@@ -200,19 +182,16 @@ impl DocSet {
         self.bits[at] |= bit;
     }
 
-    /// Whether one is in it.
     pub fn contains(&self, doc: u32) -> bool {
         self.bits
             .get(doc as usize / 64)
             .is_some_and(|bits| bits >> (doc % 64) & 1 == 1)
     }
 
-    /// How many are in it.
     pub fn len(&self) -> usize {
         self.count
     }
 
-    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }

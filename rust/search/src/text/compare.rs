@@ -48,34 +48,21 @@ fn mixed(hash: u64, count: u16) -> u64 {
     number ^ (number >> 31)
 }
 
-/// What documents are compared with.
-pub struct Comparison<'a> {
-    /// The state as the log gives it.
-    pub state: &'a State,
-    /// The fields that are read.
-    pub fields: &'a Fields,
-    /// The last event that the documents know. Documents of records that changed later are never looked at.
-    pub seq: u64,
-    /// Whether records have the numbers in the file.
-    pub is_numbered: bool,
-    /// How many threads may be used.
-    pub threads: usize,
-}
-
 /// What is wrong with documents of a file; `None` if nothing is, or if a page fails its check: such a file is never used.
-pub fn difference(sealed: &Sealed, comparison: &Comparison<'_>) -> Option<String> {
+/// Records have the numbers in the file, or not; documents of records that changed behind `seq` are never looked at.
+pub fn difference(
+    sealed: &Sealed,
+    state: &State,
+    fields: &Fields,
+    seq: u64,
+    is_numbered: bool,
+    threads: usize,
+) -> Option<String> {
     if let Some(file) = &sealed.file
         && !file.container.check_all()
     {
         return None;
     }
-    let Comparison {
-        state,
-        fields,
-        seq,
-        is_numbered,
-        threads,
-    } = comparison;
     if has_wrong_bounds(sealed) || sealed.has_failed() {
         return Some("what it says of the list of a word is wrong".to_owned());
     }
@@ -85,9 +72,9 @@ pub fn difference(sealed: &Sealed, comparison: &Comparison<'_>) -> Option<String
     if !sealed.columns.context.has(&Ties::of(&sealed.columns, &sealed.stems)) {
         return Some("a link of it differs from the records".to_owned());
     }
-    let docs = docs_of(sealed, state, *is_numbered);
+    let docs = docs_of(sealed, state, is_numbered);
     let has_own_slot = |doc: u32| docs.get(sealed.columns.slots.get(doc as usize) as usize) == Some(&doc);
-    if sealed.has_failed() || (*is_numbered && !(0..sealed.len() as u32).all(has_own_slot)) {
+    if sealed.has_failed() || (is_numbered && !(0..sealed.len() as u32).all(has_own_slot)) {
         return Some("a document has the number of another record".to_owned());
     }
     let keys = Sums::default();
@@ -96,9 +83,9 @@ pub fn difference(sealed: &Sealed, comparison: &Comparison<'_>) -> Option<String
         let first = piece as u32 * PIECE_ROWS as u32;
         let slots = first..(first + PIECE_ROWS as u32).min(docs.len() as u32);
         let (mut open, mut is_of_none) = (Open::default(), false);
-        for slot in slots.filter(|&slot| *is_numbered || docs[slot as usize] != NOWHERE) {
+        for slot in slots.filter(|&slot| is_numbered || docs[slot as usize] != NOWHERE) {
             match state.row(slot).filter(|row| is_searched(row.id())) {
-                Some(row) if row.seq <= *seq => _ = open.add(&row, fields),
+                Some(row) if row.seq <= seq => _ = open.add(&row, fields),
                 Some(_) => {}
                 None => is_of_none |= docs[slot as usize] != NOWHERE,
             }
@@ -121,7 +108,7 @@ pub fn difference(sealed: &Sealed, comparison: &Comparison<'_>) -> Option<String
     };
     let mut found = None;
     let pieces = docs.len().div_ceil(PIECE_ROWS) as u64;
-    let outcome = in_order(pieces, *threads, compare, |wrong: &mut Option<String>| {
+    let outcome = in_order(pieces, threads, compare, |wrong: &mut Option<String>| {
         found = wrong.take();
         Ok::<_, io::Error>(found.is_none())
     });

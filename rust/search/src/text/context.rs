@@ -29,7 +29,6 @@ pub(super) const NO_LINK: u32 = u32::MAX - 1;
 /// The time of a document that states none.
 const NO_TIME: i64 = i64::MIN;
 
-/// The key of a tag.
 pub fn tag_key(tag: &str) -> Vec<u8> {
     [&[TAG], tag.as_bytes()].concat()
 }
@@ -44,7 +43,6 @@ pub fn group_key(field: u16, value: &str) -> Vec<u8> {
     [&[GROUP], &field.to_be_bytes()[..], value.as_bytes()].concat()
 }
 
-/// The key of a speaker.
 pub fn speaker_key(name: &str) -> Vec<u8> {
     [&[SPEAKER], name.as_bytes()].concat()
 }
@@ -105,7 +103,6 @@ impl<'a> ContextMark<'a> {
 pub struct ContextRow {
     /// When what it tells happened, or [`NO_TIME`].
     time: i64,
-    /// Where its keys are.
     start: u32,
     end: u32,
     /// The keys of the documents that name it by its id, and by what it is called, or [`NOWHERE`]: in a sealed part.
@@ -123,7 +120,6 @@ impl ContextRow {
     }
 }
 
-/// The context of all documents of a part.
 #[derive(Debug, Default)]
 pub struct ContextColumns {
     pub(super) rows: Column<ContextRow>,
@@ -134,7 +130,6 @@ pub struct ContextColumns {
 }
 
 impl ContextColumns {
-    /// How much memory they take.
     pub fn bytes(&self) -> usize {
         self.rows.bytes() + self.keys.bytes() + self.targets.bytes()
     }
@@ -160,7 +155,6 @@ impl ContextColumns {
         }
     }
 
-    /// The keys of a document alone.
     pub(super) fn keys_of(&self, doc: usize) -> &[u32] {
         self.keys.slice(self.rows.get(doc).keys())
     }

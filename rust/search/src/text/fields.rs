@@ -118,29 +118,16 @@ pub struct Fields {
 
 impl Default for Fields {
     fn default() -> Self {
-        let mut fields = Self { root: Node::default() };
-        TEXT.iter()
-            .for_each(|&(path, weight)| fields.add(path, Role::Text(weight)));
-        TAGS.iter().for_each(|path| fields.add(path, Role::Tag));
-        LINKS.iter().for_each(|path| fields.add(path, Role::Link));
-        (0..)
-            .zip(GROUPS)
-            .for_each(|(number, path)| fields.add(path, Role::Group(number)));
-        (0..)
-            .zip(TIMES)
-            .for_each(|(number, path)| fields.add(path, Role::Time(number)));
-        SPEAKERS.iter().for_each(|path| fields.add(path, Role::Speaker));
-        fields
+        Self::chosen(None)
     }
 }
 
 impl Fields {
     /// The choice that a record holds; what it does not speak of stays as it is by default.
     pub fn chosen(record: Option<&[u8]>) -> Self {
-        let data = record.and_then(|record| json::parse(record).ok());
-        let Some(data) = data.as_ref().and_then(|record| record.get("data")) else {
-            return Self::default();
-        };
+        let record = record.and_then(|record| json::parse(record).ok());
+        let data = record.as_ref().and_then(|record| record.get("data"));
+        let data = data.unwrap_or(&Value::Null);
         let mut fields = Self { root: Node::default() };
         match data.get("text") {
             Some(Value::Object(weights)) => {

@@ -320,13 +320,11 @@ mod tests {
             "add organ univers even run hop happi fl tr inter communic gener past relat nation agre ski d li"
                 .split(' ');
         let endings = " s ed ing er ation ational ization ize iveness fulness ousli ness ity al ally es ies y ying ied eed eedly ement".split(' ');
-        let mut words = WordSplitter::default();
+        let words = WordSplitter::default();
         let mut hasher = Hasher::default();
         for word in beginnings.flat_map(|beginning| endings.clone().map(move |ending| format!("{beginning}{ending}"))) {
-            for stem in words.stems(&word) {
-                hasher.update(stem.as_bytes());
-                hasher.update(b" ");
-            }
+            hasher.update(words.stem(&word).as_bytes());
+            hasher.update(b" ");
         }
         assert_eq!(
             hasher.finish().text(),

@@ -7,51 +7,41 @@ use caseless::Caseless;
 use unicode_normalization::UnicodeNormalization;
 use unicode_properties::{GeneralCategory, UnicodeGeneralCategory};
 
-/// Letters that Unicode does not take apart, and how people write them who do not have them.
-const PLAIN: [(char, &str); 35] = [
-    ('æ', "ae"),
-    ('ð', "d"),
-    ('ø', "o"),
-    ('þ', "th"),
-    ('đ', "d"),
-    ('ħ', "h"),
-    ('ı', "i"),
-    ('ĸ', "k"),
-    ('ł', "l"),
-    ('ŋ', "n"),
-    ('œ', "oe"),
-    ('ŧ', "t"),
-    ('ƀ', "b"),
-    ('ƒ', "f"),
-    ('ƙ', "k"),
-    ('ƚ', "l"),
-    ('ƴ', "y"),
-    ('ƶ', "z"),
-    ('ǥ', "g"),
-    ('ȷ', "j"),
-    ('ȼ', "c"),
-    ('ȿ', "s"),
-    ('ɇ', "e"),
-    ('ɉ', "j"),
-    ('ɍ', "r"),
-    ('ɏ', "y"),
-    ('ɓ', "b"),
-    ('ɖ', "d"),
-    ('ɗ', "d"),
-    ('ɛ', "e"),
-    ('ɣ', "g"),
-    ('ɨ', "i"),
-    ('ɲ', "n"),
-    ('ɔ', "o"),
-    ('ʉ', "u"),
-];
+/// What is typed for letters that Unicode does not take apart.
+fn plain(letter: char) -> Option<&'static str> {
+    Some(match letter {
+        'æ' => "ae",
+        'þ' => "th",
+        'œ' => "oe",
+        'ƀ' | 'ɓ' => "b",
+        'ȼ' => "c",
+        'ð' | 'đ' | 'ɖ' | 'ɗ' => "d",
+        'ɇ' | 'ɛ' => "e",
+        'ƒ' => "f",
+        'ǥ' | 'ɣ' => "g",
+        'ħ' => "h",
+        'ı' | 'ɨ' => "i",
+        'ȷ' | 'ɉ' => "j",
+        'ĸ' | 'ƙ' => "k",
+        'ł' | 'ƚ' => "l",
+        'ŋ' | 'ɲ' => "n",
+        'ø' | 'ɔ' => "o",
+        'ɍ' => "r",
+        'ȿ' => "s",
+        'ŧ' => "t",
+        'ʉ' => "u",
+        'ƴ' | 'ɏ' => "y",
+        'ƶ' => "z",
+        _ => return None,
+    })
+}
 
 /// Writes a text as it is compared.
 pub(super) fn fold(text: &str, out: &mut String) {
     let kept = text.nfkd().filter(|&c| !is_left_out(c));
     for c in kept.default_case_fold().nfc() {
-        match PLAIN.iter().find(|(letter, _)| *letter == c) {
-            Some((_, plain)) => out.push_str(plain),
+        match plain(c) {
+            Some(plain) => out.push_str(plain),
             None => out.push(c),
         }
     }
@@ -83,41 +73,4 @@ fn is_accent(c: char) -> bool {
         | '\u{1ab0}'..='\u{1aff}' | '\u{1dc0}'..='\u{1dff}' | '\u{20d0}'..='\u{20ff}' | '\u{2de0}'..='\u{2dff}'
         | '\u{a66f}'..='\u{a672}' | '\u{a674}'..='\u{a67d}' | '\u{a69e}'..='\u{a69f}' | '\u{fb1e}' | '\u{fe00}'..='\u{fe0f}'
         | '\u{fe20}'..='\u{fe2f}' | '\u{1f3fb}'..='\u{1f3ff}' | '\u{e0100}'..='\u{e01ef}')
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn folded(text: &str) -> String {
-        let mut out = String::new();
-        fold(text, &mut out);
-        out
-    }
-
-    #[test]
-    fn nobody_has_to_type_an_accent() {
-        for (written, typed) in [
-            ("Đặng Thị Hồng", "dang thi hong"),
-            ("ISPARTA ısparta İzmir", "isparta isparta izmir"),
-            ("Łódź Øresund Ærø Þór", "lodz oresund aero thor"),
-            ("Straße STRASSE ẞ", "strasse strasse ss"),
-            ("ὈΔΥΣΣΕΎΣ ὀδυσσεύς", "οδυσσευσ οδυσσευσ"),
-            ("مُحَمَّد أحمـد", "محمد احمد"),
-            ("שָׁלוֹם", "שלום"),
-            ("co\u{ad}operate می\u{200c}خواهم", "cooperate میخواهم"),
-            ("ﬁne ½ Ⅷ ｶﾞ", "fine 1⁄2 viii ガ"),
-            ("👍🏽 ❤\u{fe0f} 1\u{fe0f}\u{20e3}", "👍 ❤ 1"),
-        ] {
-            assert_eq!(folded(written), typed);
-        }
-    }
-
-    #[test]
-    fn folding_twice_changes_nothing() {
-        for c in (0x80..0x3_0000).filter_map(char::from_u32) {
-            let once = folded(&c.to_string());
-            assert_eq!(folded(&once), once, "{:x}", c as u32);
-        }
-    }
 }

@@ -18,7 +18,6 @@ use super::sealed::{JoinedPart, NOWHERE, Sealed};
 use super::sections::Holdings;
 use chronomemory_state::state::{Class, Row, State};
 
-/// The parts.
 pub(super) const SEALED: usize = 0;
 pub(super) const OPEN: usize = 1;
 /// The open part may have so many documents, or a tenth of the sealed ones.
@@ -38,7 +37,6 @@ pub(super) struct Half<'a> {
 
 /// The slots of the documents of one span: the number of the span, and they.
 pub(super) type SpanSlots<'a> = (u32, &'a [u32]);
-/// None yet.
 pub(super) const NO_SPAN: SpanSlots<'_> = (u32::MAX, &[]);
 
 impl<'a> Half<'a> {

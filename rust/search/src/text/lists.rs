@@ -14,7 +14,6 @@ pub const SPAN_DOCS: usize = 1 << 14;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct ListRun {
-    /// Which span.
     pub span: u32,
     /// Where its places begin in the list.
     pub start: u32,
@@ -36,22 +35,18 @@ pub struct WordList<'a> {
 }
 
 impl<'a> WordList<'a> {
-    /// How much memory it takes.
     pub fn bytes(&self) -> usize {
         size_of_val(self.runs) + size_of_val(self.places) + size_of_val(self.counts)
     }
 
-    /// In how many documents the word stands.
     pub fn len(&self) -> usize {
         self.places.len()
     }
 
-    /// Whether it stands in none.
     pub fn is_empty(&self) -> bool {
         self.places.is_empty()
     }
 
-    /// The places and counts of one run.
     pub fn run(&self, at: usize) -> (&'a [u16], &'a [u16]) {
         let start = self.runs[at].start as usize;
         let end = self
@@ -120,7 +115,6 @@ impl<'a> WordList<'a> {
         })
     }
 
-    /// All documents, ascending.
     pub fn docs(self) -> impl Iterator<Item = u32> + 'a {
         (0..self.runs.len()).flat_map(move |at| {
             let base = self.runs[at].span * SPAN_DOCS as u32;
@@ -141,7 +135,6 @@ pub struct OpenList {
 }
 
 impl OpenList {
-    /// Takes everything out.
     pub fn clear(&mut self) {
         self.runs.clear();
         self.places.clear();
@@ -167,7 +160,6 @@ impl OpenList {
         self.counts.push(count);
     }
 
-    /// The list as it is now.
     pub fn list(&self) -> WordList<'_> {
         WordList {
             runs: &self.runs,

@@ -168,17 +168,14 @@ impl Open {
         doc
     }
 
-    /// The list of a stem or key.
     pub fn list(&self, key: &[u8]) -> Option<WordList<'_>> {
         self.stems.find(key).map(|number| self.lists[number as usize].list())
     }
 
-    /// The stem or key of a list.
     pub fn key(&self, number: u32) -> &[u8] {
         self.stems.names.get(number as usize)
     }
 
-    /// Whether a document has a link.
     pub fn has_links(&self) -> bool {
         self.has_links
     }

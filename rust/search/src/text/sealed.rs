@@ -18,15 +18,12 @@ use chronomemory_state::state::Frozen;
 const THREAD_DOCS: usize = SPAN_DOCS;
 /// Stands for a document that is not taken over.
 const NOBODY_THERE: u32 = u32::MAX;
-/// No document.
 pub const NOWHERE: u32 = u32::MAX;
 static NOBODY: DocSet = DocSet::EMPTY;
 
 /// A part that is joined with others.
 pub struct JoinedPart<'a> {
-    /// Its documents.
     pub columns: &'a TextColumns,
-    /// Those that are dead.
     pub dead: &'a DocSet,
     /// Its lists, sorted by their keys.
     pub lists: Vec<NumberedList<'a>>,
@@ -44,7 +41,6 @@ pub struct ScopeRanges {
 }
 
 impl ScopeRanges {
-    /// What is usual in a scope.
     pub fn usual(&self, scope: usize) -> Usual {
         Usual {
             worded: self.worded.get(scope) as usize,
@@ -353,7 +349,6 @@ impl Sealed {
     }
 }
 
-/// The document of each slot.
 fn docs_by_slot(slots: &[u32]) -> Column<u32> {
     let known = slots.iter().filter(|slot| **slot != NOWHERE);
     let mut docs = vec![NOWHERE; known.max().map_or(0, |last| *last as usize + 1)];

@@ -48,7 +48,6 @@ impl Holdings {
         }
     }
 
-    /// What is usual in all of them.
     pub fn usual(&self) -> Usual {
         self.each
             .iter()
@@ -89,7 +88,6 @@ impl Holdings {
 pub struct Sections {
     /// Ascending, none touches the next; `None` for all.
     some: Option<Vec<Range<u32>>>,
-    /// What is usual among them.
     pub usual: Usual,
 }
 
@@ -115,7 +113,6 @@ impl Sections {
         }
     }
 
-    /// Whether a document is among them.
     #[inline]
     pub fn contains(&self, doc: u32) -> bool {
         self.some.as_ref().is_none_or(|some| {
@@ -148,7 +145,6 @@ impl Sections {
 /// What a list says of some documents.
 #[derive(Debug)]
 pub enum ListPiece<'a> {
-    /// All of them.
     Whole(WordList<'a>),
     /// Those of one section.
     Cut {
@@ -161,7 +157,6 @@ pub enum ListPiece<'a> {
 }
 
 impl ListPiece<'_> {
-    /// It as a list.
     pub fn list(&self) -> WordList<'_> {
         match self {
             Self::Whole(list) => *list,

@@ -10,7 +10,6 @@ use chronomemory_state::segment::Column;
 
 /// How soon a second occurrence counts less, and how much the length of a document counts (Anserini's values).
 pub const K1: f64 = 0.9;
-/// See [`K1`].
 pub const B: f64 = 0.4;
 /// A look-up costs about as much as so many steps along a list.
 pub const LOOKUP_STEPS: usize = 16;
@@ -51,9 +50,7 @@ pub fn weight_of(docs_with: usize, docs: usize) -> f64 {
 /// A word of a question in one part of an index.
 #[derive(Clone, Copy)]
 pub struct Asked<'a> {
-    /// What it is worth.
     pub weight: f64,
-    /// Where it stands.
     pub list: WordList<'a>,
 }
 

@@ -53,13 +53,6 @@ impl WordSplitter {
             word.into()
         }
     }
-
-    /// All words of a text, stemmed.
-    pub fn stems(&mut self, text: &str) -> Vec<String> {
-        let mut found = Vec::new();
-        self.each(text, |word| found.push(word.to_owned()));
-        found.iter().map(|word| self.stem(word).into_owned()).collect()
-    }
 }
 
 fn cut(word: &str) -> &str {
@@ -99,53 +92,5 @@ fn split_scripts(run: &str, see: &mut impl FnMut(&str)) {
     }
     if let Some(start) = word_start {
         see(cut(&run[start..]));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn stems(text: &str) -> Vec<String> {
-        WordSplitter::default().stems(text)
-    }
-
-    #[test]
-    fn words_are_folded_and_stemmed() {
-        assert_eq!(
-            stems("Running: the CAFÉ's lock_timeout, 42x!"),
-            ["run", "the", "cafe", "s", "lock", "timeout", "42x"]
-        );
-        assert_eq!(
-            stems("Straße ΟΔΟΣ ﬁne İstanbul"),
-            ["strass", "οδοσ", "fine", "istanbul"]
-        );
-        assert_eq!(stems("don't—stop"), stems("don’t stop"));
-        assert!(stems(" .,;\u{2500}\u{2500}\u{fffd} ").is_empty());
-    }
-
-    #[test]
-    fn unspaced_scripts_become_characters_and_pairs() {
-        assert_eq!(stems("東京都へ"), ["東", "京", "東京", "都", "京都", "へ", "都へ"]);
-        assert_eq!(stems("がか"), ["が", "か", "がか"]);
-        assert_eq!(stems("Rust言語2"), ["rust", "言", "語", "言語", "2"]);
-        assert_eq!(stems("한국"), ["한", "국", "한국"]);
-        assert_eq!(stems("नमस्ते दुनिया").len(), 2);
-    }
-
-    #[test]
-    fn a_picture_is_a_word() {
-        assert_eq!(stems("party🎉 at 5"), ["parti", "🎉", "at", "5"]);
-        assert_eq!(stems("👍🏽"), stems("👍"));
-        assert_eq!(stems("👩\u{200d}🚀"), ["👩", "🚀", "👩🚀"]);
-        assert_eq!(stems("🇩🇪")[2], "🇩🇪");
-        assert_eq!(stems("20°C"), ["20", "°", "c"]);
-    }
-
-    #[test]
-    fn long_words_are_cut_alike() {
-        let long = "é".repeat(100) + "x";
-        assert_eq!(stems(&long)[0].len(), LONGEST_WORD_BYTES);
-        assert_eq!(stems(&long), stems(&"é".repeat(101)));
     }
 }

@@ -56,20 +56,14 @@ pub const fn low_bytes(dim: usize) -> usize {
     dim.div_ceil(STEP) * ROW_STEP + LOW_TAIL_BYTES
 }
 
-/// Writes the codes of the groups from `first` on, as many as there is room for.
+/// Writes the codes of the first groups, as many as there is room for.
 ///
 /// # Errors
 /// If the planes have room for other groups than each other, or the rows end before.
-pub fn encode(
-    rows: VectorRows<'_>,
-    first: usize,
-    high: &mut [u8],
-    low: &mut [u8],
-    cpu: Cpu,
-) -> Result<(), VectorMisfit> {
+fn encode(rows: VectorRows<'_>, high: &mut [u8], low: &mut [u8], cpu: Cpu) -> Result<(), VectorMisfit> {
     let dim = rows.dim();
     let groups = high.len() / high_bytes(dim);
-    let there = (rows.count() as usize / GROUP_ROWS).saturating_sub(first);
+    let there = rows.count() as usize / GROUP_ROWS;
     if groups * high_bytes(dim) != high.len() || groups * GROUP_ROWS * low_bytes(dim) != low.len() || groups > there {
         return Err(VectorMisfit::Length {
             expected: there.min(groups) * high_bytes(dim),
@@ -78,7 +72,7 @@ pub fn encode(
     }
     let mut encoder = Encoder::new(dim);
     let lows = low.chunks_exact_mut(GROUP_ROWS * low_bytes(dim));
-    for (group, (high, low)) in (first..).zip(high.chunks_exact_mut(high_bytes(dim)).zip(lows)) {
+    for (group, (high, low)) in (0..).zip(high.chunks_exact_mut(high_bytes(dim)).zip(lows)) {
         let (steps, tail) = high.split_at_mut(high_bytes(dim) - TAIL_BYTES);
         let (scales, residuals) = tail.as_chunks_mut::<4>().0.split_at_mut(GROUP_ROWS);
         for (place, low) in low.chunks_exact_mut(low_bytes(dim)).enumerate() {
@@ -441,28 +435,15 @@ pub struct MemoryPart {
 }
 
 impl MemoryPart {
-    /// The codes of the first groups of these rows; `before` has some of them.
+    /// The codes of the first groups of these rows.
     ///
     /// # Errors
     /// If there is no memory, or the rows end before.
-    pub fn of(rows: VectorRows<'_>, groups: usize, before: Option<&Self>, cpu: Cpu) -> Result<Self, VectorMisfit> {
+    pub fn of(rows: VectorRows<'_>, groups: usize, cpu: Cpu) -> Result<Self, VectorMisfit> {
         let (each, each_low) = (high_bytes(rows.dim()), GROUP_ROWS * low_bytes(rows.dim()));
         let mut planes = AlignedBytes::new(groups * (each + each_low)).map_err(|_| VectorMisfit::Memory)?;
         let (high, low) = planes.bytes_mut().split_at_mut(groups * each);
-        let mut known = 0;
-        if let Some(before) = before.filter(|before| before.dim == rows.dim() && before.groups <= groups) {
-            known = before.groups;
-            let (old_high, old_low) = before.planes.bytes().split_at(known * each);
-            high[..known * each].copy_from_slice(old_high);
-            low[..known * each_low].copy_from_slice(old_low);
-        }
-        encode(
-            rows,
-            known,
-            &mut high[known * each..],
-            &mut low[known * each_low..],
-            cpu,
-        )?;
+        encode(rows, high, low, cpu)?;
         Ok(Self {
             planes,
             groups,

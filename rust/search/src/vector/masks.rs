@@ -16,11 +16,11 @@ pub struct RowMasks {
     masks: Vec<u16>,
     first: usize,
     /// How many groups were asked.
-    groups: usize,
+    pub(super) groups: usize,
     /// How many groups have a row left.
-    touched: usize,
+    pub(super) touched: usize,
     /// Where they are, short gaps included: who keeps little does not walk through what others have.
-    runs: Vec<Range<usize>>,
+    pub(super) runs: Vec<Range<usize>>,
 }
 
 impl RowMasks {
@@ -55,41 +55,8 @@ impl RowMasks {
         }
     }
 
-    /// How many groups have one.
-    #[must_use]
-    pub fn groups(&self) -> usize {
-        self.groups
-    }
-
     /// The masks of groups within a run.
     pub(super) fn within(&self, groups: Range<usize>) -> &[u16] {
         &self.masks[groups.start - self.first..groups.end - self.first]
-    }
-
-    pub(super) fn touched(&self) -> usize {
-        self.touched
-    }
-
-    /// Where groups with a row are, in order.
-    pub(super) fn runs(&self) -> &[Range<usize>] {
-        &self.runs
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn runs_hold_every_touched_group_and_no_long_gap() {
-        let rows = [3u32, 16, 17, 40, 16 * 30, 16 * 200, 16 * 201 + 15, 16 * 500];
-        let masks = RowMasks::of(&rows.into_iter().collect(), 400);
-        assert_eq!(masks.touched(), 6);
-        assert_eq!(masks.runs(), [0..3, 30..31, 200..202]);
-        assert_eq!(masks.within(201..202), [1 << 15]);
-        assert_eq!(masks.groups(), 400);
-        let few = RowMasks::of(&[16 * 200 + 1, 16 * 203].into_iter().collect(), 400);
-        assert_eq!(few.within(200..204), [2, 0, 0, 1]);
-        assert!(RowMasks::of(&RoaringBitmap::new(), 400).runs().is_empty());
     }
 }

@@ -12,7 +12,7 @@
 //!    bar for the rows that follow; the first few rows, which nothing excludes, set it.
 //!
 //! Bounds may be wide, never wrong. Rows on disk may change after their codes were made, so every score is compared with the bounds that
-//! let it through. Rows without codes, and the few that a narrow filter keeps, are scored from their floats. A [`Gate`] may hold rows back,
+//! let it through. Rows without codes, and the few that a narrow filter keeps, are scored from their floats. A gate may hold rows back,
 //! and [`RowMasks`] of a filter serve many searches.
 //!
 //! [`tokens`] compares a question and a record that have a vector for each of their tokens. Nothing here touches a
@@ -36,6 +36,6 @@ pub use codes::{CodePart, Codes, MemoryPart};
 pub use cpu::Cpu;
 pub use masks::RowMasks;
 pub use rows::{VectorMisfit, VectorRows};
-pub use search::{Gate, RowDoubt, RowSearch, search};
+pub use search::{RowSearch, search};
 pub use tokens::TokenQuestion;
 pub use top::RowHit;

@@ -1,7 +1,5 @@
 //! Searches for the best rows of several queries: high plane, low plane, exact scores.
 
-use std::fmt;
-use std::ops::Range;
 use std::slice::from_ref;
 use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
 
@@ -29,7 +27,7 @@ const FEW_ROWS: usize = 256;
 const MANY_QUERIES: usize = 8;
 
 /// What is asked.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct RowSearch<'a> {
     /// How many hits are wanted for each query.
     pub k: usize,
@@ -37,10 +35,11 @@ pub struct RowSearch<'a> {
     pub filter: Option<&'a RoaringBitmap>,
     /// The masks of that filter, if they were made before. Too few of them are made anew.
     pub masks: Option<&'a RowMasks>,
-    /// Which rows may be scored; all if there is none.
-    pub gate: Option<Gate<'a>>,
-    /// Who is told of scores that lie outside their bounds; nobody if there is none.
-    pub doubt: Option<RowDoubt<'a>>,
+    /// Asked once for each row before it is scored, by any thread; all rows pass if there is none.
+    pub gate: Option<&'a (dyn Fn(u32) -> bool + Sync)>,
+    /// Called by any thread with each row whose score lies outside its bounds: the row or its codes are wrong, and rows may have
+    /// been excluded that should not. The caller finds out which it is, and searches again without it.
+    pub doubt: Option<&'a (dyn Fn(u32) + Sync)>,
     /// The least score that counts; any if there is none.
     pub min_score: Option<f32>,
     /// How many threads may be used. Fewer are, where it would not pay.
@@ -99,11 +98,6 @@ pub fn search(
     let (numbers, directed): (Vec<_>, Vec<_>) = queries.iter().enumerate().filter(|(_, q)| q.has_direction()).unzip();
     let hunt = RunningSearch {
         rows,
-        gated: Gated {
-            rows,
-            gate: search.gate,
-            doubt: search.doubt,
-        },
         groups,
         codes,
         search,
@@ -121,7 +115,6 @@ pub fn search(
 /// One call of [`search`].
 struct RunningSearch<'a> {
     rows: VectorRows<'a>,
-    gated: Gated<'a>,
     codes: Codes<'a>,
     /// How many groups are swept; the rows behind them are scored.
     groups: usize,
@@ -136,7 +129,7 @@ impl RunningSearch<'_> {
             return Vec::new();
         }
         let zero = |row| RowHit { row, score: 0.0 };
-        let admitted = |row: &u32| self.gated.row(*row).is_some();
+        let admitted = |row: &u32| self.row(*row).is_some();
         match self.search.filter {
             None => {
                 let there = (0..self.rows.count()).filter(admitted);
@@ -153,18 +146,17 @@ impl RunningSearch<'_> {
         let Some(filter) = self.search.filter else {
             let count = self.rows.count();
             if self.k_is_most_of(count as usize) {
-                return self.score(&Wanted::Range(0..count), queries);
+                return self.score(0..count, queries);
             }
-            let behind = Wanted::Range((self.groups * GROUP_ROWS) as u32..count);
-            return self.funnel(queries, None, &behind);
+            return self.funnel(queries, None, (self.groups * GROUP_ROWS) as u32..count);
         };
-        let listed = |from: u32| filter.range(from..self.rows.count()).collect::<Vec<_>>();
+        let listed = |from: u32| filter.range(from..self.rows.count());
         let kept = filter.range_cardinality(0..self.rows.count()) as usize;
         if self.k_is_most_of(kept) {
-            return self.score(&Wanted::Listed(&listed(0)), queries);
+            return self.score(listed(0), queries);
         }
         let made;
-        let masks = match self.search.masks.filter(|masks| masks.groups() >= self.groups) {
+        let masks = match self.search.masks.filter(|masks| masks.groups >= self.groups) {
             Some(masks) => masks,
             None => {
                 made = RowMasks::of(filter, self.groups);
@@ -172,11 +164,10 @@ impl RunningSearch<'_> {
             }
         };
         // A group is as many bytes as two rows of floats.
-        if queries.len() < MANY_QUERIES && kept <= masks.touched() * 2 {
-            return self.score(&Wanted::Listed(&listed(0)), queries);
+        if queries.len() < MANY_QUERIES && kept <= masks.touched * 2 {
+            return self.score(listed(0), queries);
         }
-        let behind = listed((self.groups * GROUP_ROWS) as u32);
-        self.funnel(queries, Some(masks), &Wanted::Listed(&behind))
+        self.funnel(queries, Some(masks), listed((self.groups * GROUP_ROWS) as u32))
     }
 
     /// Bounds do not help to find most of the rows.
@@ -184,13 +175,55 @@ impl RunningSearch<'_> {
         self.search.k >= rows / 4
     }
 
-    fn score(&self, wanted: &Wanted<'_>, queries: &[&BoundedQuery]) -> Vec<Top> {
-        let queries: Vec<_> = queries.iter().map(|query| (&query.scorer, self.least)).collect();
-        score_all(self.gated, wanted, &queries, self.search.k, self.search.threads)
+    /// A row, if it may be scored.
+    #[inline]
+    fn row(&self, row: u32) -> Option<&[f32]> {
+        let is_admitted = self.search.gate.is_none_or(|admits| admits(row));
+        is_admitted.then(|| self.rows.row(row))
+    }
+
+    fn fresh(&self, queries: &[&BoundedQuery]) -> Vec<Top> {
+        let fresh = queries.iter().map(|_| Top::new(self.search.k, self.least));
+        fresh.collect()
+    }
+
+    /// The best of the wanted rows for each query, by scoring every one of them.
+    fn score(&self, wanted: impl Iterator<Item = u32>, queries: &[&BoundedQuery]) -> Vec<Top> {
+        let wanted: Vec<u32> = wanted.collect();
+        let products = wanted
+            .len()
+            .saturating_mul(self.rows.dim())
+            .saturating_mul(queries.len());
+        let next = AtomicUsize::new(0);
+        let parts = together(self.search.threads.min(products / PRODUCTS_PER_THREAD), || {
+            let mut tops = self.fresh(queries);
+            loop {
+                let from = next.fetch_add(PIECE_ROWS, Ordering::Relaxed);
+                if from >= wanted.len() {
+                    return tops;
+                }
+                for &row in &wanted[from..wanted.len().min(from + PIECE_ROWS)] {
+                    let Some(floats) = self.row(row) else {
+                        continue;
+                    };
+                    for (query, top) in queries.iter().zip(&mut tops) {
+                        top.offer(row, query.scorer.score(floats));
+                    }
+                }
+            }
+        });
+        let mut tops = self.fresh(queries);
+        merge(&mut tops, parts);
+        tops
     }
 
     /// Scores the rows `behind` the groups, and sweeps the groups.
-    fn funnel(&self, queries: &[&BoundedQuery], masks: Option<&RowMasks>, behind: &Wanted<'_>) -> Vec<Top> {
+    fn funnel(
+        &self,
+        queries: &[&BoundedQuery],
+        masks: Option<&RowMasks>,
+        behind: impl Iterator<Item = u32>,
+    ) -> Vec<Top> {
         let mut tops = self.score(behind, queries);
         let bars: Vec<_> = tops.iter().map(|top| AtomicI32::new(top.bar())).collect();
         let parts = match queries.len() {
@@ -199,9 +232,7 @@ impl RunningSearch<'_> {
             2..=4 => self.sweep::<4>(queries, masks, &bars),
             _ => self.sweep::<16>(queries, masks, &bars),
         };
-        for (top, found) in parts.into_iter().flat_map(|part| part.into_iter().enumerate()) {
-            tops[top].merge(found);
-        }
+        merge(&mut tops, parts);
         tops
     }
 
@@ -214,11 +245,14 @@ impl RunningSearch<'_> {
     ) -> Vec<Vec<Top>> {
         let panels: Vec<Panel<W>> = queries.chunks(W).map(Panel::new).collect();
         let all = 0..self.groups;
-        let pieces = Pieces::new(masks.map_or(from_ref(&all), RowMasks::runs), self.groups, PIECE_GROUPS);
+        let pieces = Pieces::new(
+            masks.map_or(from_ref(&all), |masks| &masks.runs),
+            self.groups,
+            PIECE_GROUPS,
+        );
         let bytes = (pieces.groups() * high_bytes(self.rows.dim())).saturating_mul(queries.len());
         together(self.search.threads.min(bytes / BYTES_PER_THREAD), || {
-            let fresh = queries.iter().map(|_| Top::new(self.search.k, self.least));
-            let mut tops: Vec<_> = fresh.collect();
+            let mut tops = self.fresh(queries);
             let mut floors = vec![[Floor::NOTHING; W]; panels.len()];
             let (mut found, mut candidates) = (Vec::new(), Vec::new());
             let mut longest = FIRST_RUN_GROUPS;
@@ -263,12 +297,12 @@ impl RunningSearch<'_> {
             if near + far < f64::from(value_of(bar.load(Ordering::Relaxed))) {
                 continue;
             }
-            let Some(floats) = self.gated.row(row) else {
+            let Some(floats) = self.row(row) else {
                 continue;
             };
             let score = queries[query].scorer.score(floats);
             if (f64::from(score) - near).abs() > far
-                && let Some(RowDoubt(tell)) = self.gated.doubt
+                && let Some(tell) = self.search.doubt
             {
                 tell(row);
             }
@@ -278,113 +312,16 @@ impl RunningSearch<'_> {
     }
 }
 
-/// Asked once for each row before it is scored, by any thread.
-#[derive(Clone, Copy)]
-pub struct Gate<'a>(pub &'a (dyn Fn(u32) -> bool + Sync));
-
-impl fmt::Debug for Gate<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Gate")
-    }
-}
-
-/// Called with each row whose score lies outside its bounds, by any thread: the row or its codes are wrong, and rows may have been
-/// excluded that should not. The caller finds out which it is, and searches again without it.
-#[derive(Clone, Copy)]
-pub struct RowDoubt<'a>(pub &'a (dyn Fn(u32) + Sync));
-
-impl fmt::Debug for RowDoubt<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Doubt")
-    }
-}
-
-/// Rows behind a gate.
-#[derive(Clone, Copy)]
-pub(super) struct Gated<'a> {
-    pub(super) rows: VectorRows<'a>,
-    pub(super) gate: Option<Gate<'a>>,
-    pub(super) doubt: Option<RowDoubt<'a>>,
-}
-
-impl<'a> Gated<'a> {
-    #[inline]
-    pub(super) fn row(&self, row: u32) -> Option<&'a [f32]> {
-        match self.gate {
-            Some(Gate(admits)) if !admits(row) => None,
-            _ => Some(self.rows.row(row)),
-        }
-    }
-}
-
 /// How many rows a thread scores before it asks for more.
 const PIECE_ROWS: usize = 128;
 /// A thread is worth starting for so many products.
 const PRODUCTS_PER_THREAD: usize = BYTES_PER_THREAD / 4;
 
-/// Which rows are scored.
-#[derive(Clone, Debug)]
-pub(super) enum Wanted<'a> {
-    /// All from one to another.
-    Range(Range<u32>),
-    /// These, each once.
-    Listed(&'a [u32]),
-}
-
-impl Wanted<'_> {
-    fn len(&self) -> usize {
-        match self {
-            Self::Range(range) => range.len(),
-            Self::Listed(rows) => rows.len(),
-        }
+/// Adds what threads have found to the best for each query.
+fn merge(tops: &mut [Top], parts: Vec<Vec<Top>>) {
+    for (top, found) in parts.into_iter().flat_map(|part| part.into_iter().enumerate()) {
+        tops[top].merge(found);
     }
-
-    #[inline]
-    fn get(&self, index: usize) -> u32 {
-        match self {
-            Self::Range(range) => range.start + index as u32,
-            Self::Listed(rows) => rows[index],
-        }
-    }
-}
-
-/// The best `k` of the wanted rows for each query, by scoring every one of them.
-pub(super) fn score_all(
-    rows: Gated<'_>,
-    wanted: &Wanted<'_>,
-    queries: &[(&Scorer, i32)],
-    k: usize,
-    threads: usize,
-) -> Vec<Top> {
-    let fresh = || queries.iter().map(|(_, least)| Top::new(k, *least)).collect::<Vec<_>>();
-    let count = wanted.len();
-    let products = count.saturating_mul(rows.rows.dim()).saturating_mul(queries.len());
-    let next = AtomicUsize::new(0);
-    let parts = together(threads.min(products / PRODUCTS_PER_THREAD), || {
-        let mut tops = fresh();
-        loop {
-            let from = next.fetch_add(PIECE_ROWS, Ordering::Relaxed);
-            if from >= count {
-                return tops;
-            }
-            for index in from..count.min(from + PIECE_ROWS) {
-                let row = wanted.get(index);
-                let Some(floats) = rows.row(row) else {
-                    continue;
-                };
-                for ((scorer, _), top) in queries.iter().zip(&mut tops) {
-                    top.offer(row, scorer.score(floats));
-                }
-            }
-        }
-    });
-    let mut tops = fresh();
-    for part in parts {
-        for (top, other) in tops.iter_mut().zip(part) {
-            top.merge(other);
-        }
-    }
-    tops
 }
 
 /// What the float32 arithmetic of the sieve may lose: at most eight roundings of numbers below 8.

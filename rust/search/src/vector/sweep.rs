@@ -284,27 +284,3 @@ impl Pieces {
 fn divisor(a: usize, b: usize) -> usize {
     if b == 0 { a } else { divisor(b, a % b) }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_group_is_handed_out_once() {
-        for groups in [0, 1, 2, 7, 64, 100, 1001] {
-            let pieces = Pieces::new(std::slice::from_ref(&(0..groups)), groups, 7);
-            let mut seen: Vec<_> = std::iter::from_fn(|| pieces.next()).flatten().collect();
-            seen.sort_unstable();
-            assert_eq!(seen, (0..groups).collect::<Vec<_>>());
-        }
-    }
-
-    #[test]
-    fn only_runs_are_handed_out_and_only_as_far_as_there_are_groups() {
-        let pieces = Pieces::new(&[3..5, 40..60, 90..120], 100, 7);
-        assert_eq!(pieces.groups(), 32);
-        let mut seen: Vec<_> = std::iter::from_fn(|| pieces.next()).flatten().collect();
-        seen.sort_unstable();
-        assert_eq!(seen, (3..5).chain(40..60).chain(90..100).collect::<Vec<_>>());
-    }
-}

@@ -97,28 +97,3 @@ impl Top {
             .collect()
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ranks_sort_as_floats_do() {
-        let values = [f32::NEG_INFINITY, -2.5, -1e-45, 0.0, 1e-45, 0.5, 1.0, f32::INFINITY];
-        assert!(values.windows(2).all(|pair| rank_of(pair[0]) < rank_of(pair[1])));
-        assert!(values.iter().all(|&value| value_of(rank_of(value)) == value));
-    }
-
-    #[test]
-    fn equal_scores_go_to_the_lower_rows() {
-        let mut top = Top::new(3, rank_of(-0.5));
-        for (row, score) in [(9, 0.5), (3, 0.5), (7, -0.75), (5, 0.5), (u32::MAX, 0.75), (0, 0.25)] {
-            top.offer(row, score);
-        }
-        let mut other = Top::new(3, i32::MIN);
-        other.offer(1, 0.5);
-        top.merge(other);
-        let found: Vec<_> = top.into_hits().iter().map(|hit| (hit.row, hit.score)).collect();
-        assert_eq!(found, [(u32::MAX, 0.75), (1, 0.5), (3, 0.5)]);
-    }
-}

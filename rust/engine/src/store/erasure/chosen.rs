@@ -31,18 +31,14 @@ pub(in crate::store) fn says_a_record(op: Op) -> bool {
     matches!(op, Op::Upsert | Op::Migrate | Op::Patch)
 }
 
-/// The current records of a store, by their ids as they are spelled between quotes.
-pub(in crate::store) trait CurrentRecords {
-    fn record(&self, id: &[u8]) -> Option<Vec<u8>>;
+/// Reads the current record of an id as it is spelled between quotes.
+pub(super) type CurrentRecord<'a> = &'a dyn Fn(&[u8]) -> Option<Vec<u8>>;
+
+/// The current record of an id in a state.
+pub(super) fn record_in(state: &State, id: &[u8]) -> Option<Vec<u8>> {
+    state.get(&unspelled(id)).map(Cow::into_owned)
 }
 
-impl CurrentRecords for State {
-    fn record(&self, id: &[u8]) -> Option<Vec<u8>> {
-        self.get(&unspelled(id)).map(Cow::into_owned)
-    }
-}
-
-/// What is to be erased.
 #[derive(Debug, Default)]
 pub(in crate::store) struct Chosen {
     /// Everything whose lines go, groups of embeddings too.
@@ -103,7 +99,7 @@ impl Chosen {
         }
         for row in meant.iter().filter_map(|&slot| state.row(slot)) {
             if !row.id().is_empty() {
-                self.look(&said_by(&row), state);
+                self.look(&said_by(&row), &|id| record_in(state, id));
             }
         }
         let rows = (0..state.slots.len() as u32).filter_map(|slot| state.row(slot));
@@ -113,7 +109,7 @@ impl Chosen {
         while grew {
             grew = false;
             for row in tied.iter().filter_map(|&slot| state.row(slot)) {
-                grew |= !row.id().is_empty() && self.look(&said_by(&row), state);
+                grew |= !row.id().is_empty() && self.look(&said_by(&row), &|id| record_in(state, id));
             }
             grew |= self.stay_no_longer(state);
         }
@@ -122,7 +118,7 @@ impl Chosen {
 
     /// Of those that were to stay some may be about nothing else by now; whether there are any.
     fn stay_no_longer(&mut self, state: &State) -> bool {
-        let is_gone = |id: &&Vec<u8>| self.left_of(id, state).is_none();
+        let is_gone = |id: &&Vec<u8>| self.left_of(id, &|id| record_in(state, id)).is_none();
         let gone: Vec<Vec<u8>> = self.staying.iter().filter(is_gone).cloned().collect();
         gone.iter().for_each(|id| _ = self.staying.remove(id));
         !gone.is_empty()
@@ -134,7 +130,7 @@ impl Chosen {
     }
 
     /// Looks at a record as it was said some time; whether anything came to what goes.
-    pub fn look(&mut self, said: &SaidRecord<'_>, present: &dyn CurrentRecords) -> bool {
+    pub fn look(&mut self, said: &SaidRecord<'_>, present: CurrentRecord<'_>) -> bool {
         let mut grew = self.look_at(said, present);
         for (whole, tie) in self.wholes_of(said) {
             if !self.has_part(&whole, tie) {
@@ -146,7 +142,7 @@ impl Chosen {
             }
         }
         for twin in self.twins_of(said) {
-            let is_seen = present.record(&twin).is_none_or(|now| self.sees(&now));
+            let is_seen = present(&twin).is_none_or(|now| self.sees(&now));
             if is_seen && self.twins.insert(twin.clone()) {
                 self.staying.remove(&twin);
                 self.doomed.add(&twin);
@@ -156,7 +152,7 @@ impl Chosen {
         grew
     }
 
-    fn look_at(&mut self, said: &SaidRecord<'_>, present: &dyn CurrentRecords) -> bool {
+    fn look_at(&mut self, said: &SaidRecord<'_>, present: CurrentRecord<'_>) -> bool {
         let SaidRecord { id, record, .. } = *said;
         let is_meant = self.is_meant(record);
         if self.doomed.has(id) {
@@ -242,8 +238,8 @@ impl Chosen {
     }
 
     /// Whether who erases sees a record. A patch does not say whose record it changes: the present does.
-    fn may_change(&self, said: &SaidRecord<'_>, present: &dyn CurrentRecords) -> bool {
-        let now = present.record(said.id);
+    fn may_change(&self, said: &SaidRecord<'_>, present: CurrentRecord<'_>) -> bool {
+        let now = present(said.id);
         self.sees(now.as_deref().unwrap_or(said.record))
     }
 
@@ -277,12 +273,12 @@ impl Chosen {
     }
 
     /// The present value of a record without references to erased ones; `None` if all of it goes.
-    pub fn left_of(&self, id: &[u8], present: &dyn CurrentRecords) -> Option<Vec<u8>> {
+    pub fn left_of(&self, id: &[u8], present: CurrentRecord<'_>) -> Option<Vec<u8>> {
         let is_again = self.is_again(id);
         if (self.asked.contains(id) || self.twins.contains(id)) && !is_again {
             return None;
         }
-        let record = present.record(id)?;
+        let record = present(id)?;
         let said = SaidRecord::read(id, &record);
         let ties: Vec<_> = ties_of(&said).filter(|tie| tie.bond != Bond::PartOf).collect();
         let parts = self.wholes.get(id);

@@ -6,7 +6,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::chosen::Chosen;
+use super::chosen::{Chosen, record_in};
 use super::erase::{Erase, Erased};
 use super::scan::{DoomedLine, ErasePlan, LinesOfLog, Redacted, names_of_base, walk};
 use crate::options::Options;
@@ -429,7 +429,7 @@ impl Restated {
             if !chosen.doomed.has(&name) || group_space(&name).is_some() {
                 let now = present.get(&id).map(Cow::into_owned);
                 records.push((id, now));
-            } else if let Some(left) = chosen.left_of(&name, present) {
+            } else if let Some(left) = chosen.left_of(&name, &|id| record_in(present, id)) {
                 records.push((id, Some(left)));
             }
         }

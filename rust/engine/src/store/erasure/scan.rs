@@ -1,12 +1,11 @@
 //! Scans the live log, the archives and the bases of a store for the records and lines that an erasure removes.
 
-use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashSet};
 use std::io;
 use std::sync::Arc;
 
-use super::chosen::{Chosen, CurrentRecords, says_a_record};
+use super::chosen::{Chosen, CurrentRecord, record_in, says_a_record};
 use super::copies::CopyCheck;
 use super::erase::Erase;
 use crate::store::archives::way::{RetiredSegment, Start, pruned_until, segments};
@@ -27,30 +26,11 @@ use chronolog::log::{Passed, Site};
 use chronolog::verify::{Sink, Walk};
 use chronolog::wal::reader::Reading;
 use chronomemory_state::snapshot::{self, Moments, RecordSink};
-use chronomemory_state::state::{State, unspelled};
-
-/// The current records of a store, read one at a time.
-struct StoreRecords<'a, T> {
-    access: &'a StoreAccess<'a, T>,
-    fault: RefCell<Option<Error>>,
-}
-
-impl<T: Turns> CurrentRecords for StoreRecords<'_, T> {
-    fn record(&self, id: &[u8]) -> Option<Vec<u8>> {
-        let asked = self
-            .access
-            .look(|store| Ok(store.state.get(&unspelled(id)).map(Cow::into_owned)));
-        asked.unwrap_or_else(|fault| {
-            self.fault.borrow_mut().get_or_insert(fault);
-            None
-        })
-    }
-}
 
 /// Takes in every version of every record in a log or base: completes the choice and notes the lines that go.
 struct Scan<'a> {
     chosen: &'a mut Chosen,
-    current: &'a dyn CurrentRecords,
+    current: CurrentRecord<'a>,
     lines: LinesOfLog,
     /// Records were added to the choice: what was read before has to be read again.
     grew: bool,
@@ -61,7 +41,7 @@ struct Scan<'a> {
 }
 
 impl<'a> Scan<'a> {
-    fn new(chosen: &'a mut Chosen, current: &'a dyn CurrentRecords) -> Self {
+    fn new(chosen: &'a mut Chosen, current: CurrentRecord<'a>) -> Self {
         Self {
             chosen,
             current,
@@ -162,9 +142,13 @@ impl ErasePlan {
             && starts().skip(1).all(|start| !start.is_word)
             && segments.iter().all(|segment| segment.redacted == 0);
         let bases: Vec<Hex> = starts().filter_map(|start| start.base).collect();
-        let current = StoreRecords {
-            access,
-            fault: RefCell::default(),
+        let fault = RefCell::new(None);
+        let current = |id: &[u8]| {
+            let asked = access.look(|store| Ok(record_in(&store.state, id)));
+            asked.unwrap_or_else(|error| {
+                fault.borrow_mut().get_or_insert(error);
+                None
+            })
         };
         let (live, walk, retired, bases) = loop {
             let mut scan = Scan::new(&mut chosen, &current);
@@ -190,7 +174,7 @@ impl ErasePlan {
                 Ok(())
             })?;
         };
-        current.fault.into_inner().map_or(Ok(()), Err)?;
+        fault.into_inner().map_or(Ok(()), Err)?;
         Ok(Self {
             order,
             chosen,
@@ -212,8 +196,7 @@ impl ErasePlan {
             threads: 1,
         };
         // No present record is needed: a choice that grows is made again.
-        let nothing = State::default();
-        let mut scan = Scan::new(&mut self.chosen, &nothing);
+        let mut scan = Scan::new(&mut self.chosen, &|_| None);
         let tail = self.walk.go(&*self.log, end, reading, &mut scan)?;
         let is_upset = scan.grew || scan.has_others || tail.is_some();
         let new = std::mem::take(&mut scan.lines);
@@ -398,59 +381,4 @@ pub(in crate::store) fn walk(log: &dyn DiskFile, end: u64, threads: usize, sink:
     let mut walk = Walk::new(None);
     walk.go(log, end, reading, sink)?;
     Ok(walk)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use chronolog::disk::{Bytes, read_upto};
-
-    /// Reads all of it in pieces of this size.
-    fn text(log: &Redacted, piece: usize) -> Vec<u8> {
-        let mut text = Vec::new();
-        while read_upto(log, &mut text.clone(), text.len() as u64, 1).expect("read") > 0 {
-            let at = text.len() as u64;
-            read_upto(log, &mut text, at, piece).expect("read");
-        }
-        text
-    }
-
-    #[test]
-    fn a_log_reads_with_what_is_left_of_its_lines() {
-        let lines = ["first line\n", "x\n", "\n", "another that is long\n", "last\n"];
-        let log: Arc<dyn DiskFile> = Arc::new(Bytes(lines.concat().into_bytes()));
-        let hash = Hex::read(&[b'a'; 64]).expect("digits");
-        let end = log.length().expect("a length");
-        for going in 0_u32..1 << lines.len() {
-            let (mut offset, mut hits, mut awaited) = (0, Vec::new(), Vec::new());
-            for (seq, line) in lines.iter().enumerate() {
-                if going & 1 << seq == 0 {
-                    awaited.extend_from_slice(line.as_bytes());
-                } else {
-                    let seq = seq as u64;
-                    hits.push(DoomedLine {
-                        offset,
-                        seq,
-                        hash,
-                        is_salted: false,
-                    });
-                    write_redacted(seq, &hash, &mut awaited);
-                }
-                offset += line.len() as u64;
-            }
-            let mut redacted = Redacted::nothing_of(&log);
-            redacted.go_on(end, &hits).expect("read");
-            assert_eq!(redacted.length, awaited.len() as u64);
-            for piece in [1, 2, 7, 50, 1000] {
-                assert_eq!(text(&redacted, piece), awaited, "{going:b} {piece}");
-            }
-            let half = lines[..3].concat().len() as u64;
-            let before = hits.partition_point(|hit| hit.offset < half);
-            let mut grown = Redacted::nothing_of(&log);
-            grown.go_on(half, &hits[..before]).expect("read");
-            assert!(awaited.starts_with(&text(&grown, 7)), "what was read before stays");
-            grown.go_on(end, &hits).expect("read");
-            assert_eq!(text(&grown, 7), awaited, "{going:b} in two steps");
-        }
-    }
 }

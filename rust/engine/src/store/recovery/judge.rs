@@ -16,6 +16,7 @@ use crate::store::load::examine::{Look, examine, look_for_lost, nothing};
 use crate::store::load::loader::Loader;
 use crate::store::load::tails;
 use crate::store::search::live_text::{TextLog, altered_texts, text_names};
+use crate::store::vectors::records::index::Spaces;
 use crate::store::vectors::{altered_codes, check_rows};
 use crate::store::{Progress, Store};
 use chronolog::damage::Tail;
@@ -147,11 +148,15 @@ fn judge(
     if let Some(state) = &taker.state {
         report.notes.extend(notes_of(state, &report.notes));
         tell_pruned(state, &mut report.notes);
-        let rows = check_rows(&held.disk, layout, state, threads)?;
+        let mut spaces = Spaces::default();
+        spaces.follow(state, threads);
+        let rows = check_rows(&held.disk, layout, state, &spaces, threads)?;
         report.damage.extend(rows.damage);
         report.notes.extend(rows.notes);
         if !only_damage {
-            report.altered.extend(altered_codes(&held.disk, layout, state, threads));
+            report
+                .altered
+                .extend(altered_codes(&held.disk, layout, &spaces, threads));
         }
         if is_indexed {
             let first = origin_hash(&log, walk.end).filter(|_| is_whole(&report) && state.can_be_sealed());

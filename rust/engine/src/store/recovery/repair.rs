@@ -25,7 +25,7 @@ use crate::store::turns::{Turns, take_care};
 use crate::store::upkeep::bases::{archive_of, write_base};
 use crate::store::upkeep::compact::{Retirement, write_snapshot};
 use crate::store::upkeep::history_files::clear_out;
-use crate::store::vectors::changes::regain::{DamagedRows, RowPlan};
+use crate::store::vectors::changes::regain::DamagedRows;
 use crate::store::{Progress, Store};
 use chronolog::archive;
 use chronolog::damage::{Damage, DamageKind};
@@ -156,8 +156,8 @@ fn administer(
     store.state = cure.state;
     store.vectors.forget();
     store.archives = ArchiveCache::default();
-    let mut rows = RowPlan::find(&store.vectors, &store.state)?;
-    cure.lost.append(&mut rows.lost);
+    let mut rows = DamagedRows::find(&store.vectors, &store.state)?;
+    cure.lost.extend(rows.look_elsewhere(&store.site));
     let replacing = mending.steps.iter().map(|(name, _)| name.clone());
     for name in replacing.chain(rows.files()) {
         aside.keep(&name)?;

@@ -29,9 +29,7 @@ use chronolog::memory;
 use chronolog::origin::Origin;
 use chronolog::verify::finding;
 use chronomemory_search::text::file::{self, Source};
-use chronomemory_search::text::{
-    CHOICE_ID, Comparison, Fields, Sealed, TextFilter, TextIndex, difference, is_searched,
-};
+use chronomemory_search::text::{CHOICE_ID, Fields, Sealed, TextFilter, TextIndex, difference, is_searched};
 use chronomemory_state::state::{Class, Row, State, StateId, Watermark};
 
 /// If more records changed at once, all are taken in again rather than copied out under the lock.
@@ -575,14 +573,8 @@ pub(in crate::store) fn altered_texts(
         let Some(place) = log.place_of(&source, &sealed) else {
             continue;
         };
-        let comparison = Comparison {
-            state: log.state,
-            fields: &Fields::chosen(source.choice.as_deref()),
-            seq: source.seq,
-            is_numbered: place.is_numbered,
-            threads,
-        };
-        if let Some(reason) = difference(&sealed, &comparison) {
+        let fields = Fields::chosen(source.choice.as_deref());
+        if let Some(reason) = difference(&sealed, log.state, &fields, source.seq, place.is_numbered, threads) {
             found.push(finding(&index_name(&path), DamageKind::IndexAltered, reason));
         }
     }

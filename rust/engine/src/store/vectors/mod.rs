@@ -1,23 +1,16 @@
-//! Embeddings: where their rows lie, what the log says of them, and how they are found.
+//! Embeddings: rows of float32 in one file per *space*, and what the log records about them.
 //!
-//! An embedding is a row of float32 in the file of its *space*. The log carries no floats: a *group* event names rows,
-//! the records they belong to, and the SHA-256 of each row, so a row is believed only after its digest was checked.
+//! The log carries no floats: a *group* event names rows, the records they belong to, and the SHA-256 of each row, so a row is
+//! used only after its digest was checked. A write puts rows behind those that the committed log names ([`super::write::attach`])
+//! and only then appends the event; bytes that no event names are overwritten by the next write. Rows reach the disk before
+//! the log does ([`rows::durable`]).
 //!
-//! A write puts rows behind those that the committed log names ([`super::write::attach`]) and only then appends the
-//! event; bytes that no event names are overwritten by the next write. Rows reach the disk before the log does
-//! ([`rows::durable`]).
-//!
-//! A search ([`search::query`]) takes what it needs along and runs without the store: the mapped rows, an index of
-//! their owners ([`records::index`]), the rows that a question leaves ([`rows::filter`]
-//! asked too), and codes of chunks of 1,024 rows ([`rows::space_cache`]), of which sixteen are a file ([`rows::codes`]).
-//! Compaction moves the living rows when too many are dead ([`super::upkeep::compact_rows`]).
-//!
-//! A row may also hold codes of the tokens of a record ([`chronomemory_search::vector::tokens`]): the record of its
-//! space says so, and [`TokenSearch`] asks them.
-//!
-//! Repair looks for the bytes of damaged rows in the other folders ([`changes::regain`]), and takes back those that it
-//! does not find. If lines of the log are damaged, groups still tell where a space lies. Nothing here knows a store:
-//! [`Vectors`] is asked with a state.
+//! A search ([`search::query`]) runs without the store: it takes the mapped rows, an index of their owners
+//! ([`records::index`]), the rows that a filter leaves ([`rows::filter`]), and codes of chunks of 1,024 rows
+//! ([`rows::space_cache`]), of which sixteen are a file ([`rows::codes`]). A row may also hold codes of the tokens of a record
+//! ([`TokenSearch`]). Compaction moves the living rows when too many are dead ([`super::upkeep::compact_rows`]); repair looks
+//! for the bytes of damaged rows in other folders ([`changes::regain`]). If lines of the log are damaged, groups still tell
+//! where a space lies.
 
 pub(super) mod changes;
 pub(super) mod known;

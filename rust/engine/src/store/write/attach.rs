@@ -66,7 +66,7 @@ impl Store {
                 &changes.author.writer,
                 ids.filter(|id| !coming.contains_key(id)),
             )?;
-            attachment.ids.check(&self.state, is_there, self.options.threads)?;
+            attachment.ids.check(&self.state, is_there)?;
             if u64::from(first) + attachment.ids.len() as u64 >= u64::from(u32::MAX) {
                 let what = format!(
                     "the space {:?} would have 2^32 rows, and a space holds fewer",

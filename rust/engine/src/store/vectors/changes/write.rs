@@ -4,7 +4,6 @@
 //! that name them. Of a large attachment the first rows are on disk before the last are written, and the rest follow
 //! while the log takes the groups.
 
-use std::borrow::Cow;
 use std::io;
 use std::ops::Range;
 use std::path::Path;
@@ -88,7 +87,6 @@ struct RowPiece {
     refused: Option<Error>,
 }
 
-/// Where rows go.
 struct Target<'a> {
     file: &'a dyn DiskFile,
     bound: &'a Bound,
@@ -116,9 +114,9 @@ impl Target<'_> {
                 piece.refused = Some(not_finite(&attachment.ids.shown(row)));
                 return Ok(());
             }
-            let bytes = as_on_disk(&piece.floats);
-            sha256_each(&bytes, 4 * dim, &mut piece.digests);
-            self.file.write_at(&bytes, offset)?;
+            let bytes: &[u8] = bytemuck::cast_slice(&piece.floats);
+            sha256_each(bytes, 4 * dim, &mut piece.digests);
+            self.file.write_at(bytes, offset)?;
             offset += bytes.len() as u64;
         }
         let digests: Vec<Hex> = piece.digests.iter().map(Hex::spell).collect();
@@ -262,14 +260,6 @@ pub(in crate::store) fn is_finite(row: &[f32]) -> bool {
     !row.iter().fold(false, |odd, value| odd | is_odd(value))
 }
 
-fn as_on_disk(floats: &[f32]) -> Cow<'_, [u8]> {
-    if cfg!(target_endian = "little") {
-        Cow::Borrowed(bytemuck::cast_slice(floats))
-    } else {
-        floats.iter().flat_map(|value| value.to_le_bytes()).collect()
-    }
-}
-
 /// A vector that is refused.
 pub(in crate::store) fn not_finite(id: &str) -> Error {
     Error::invalid("vector", format!("the vector of {id:?} is not finite"))
@@ -388,9 +378,6 @@ pub(in crate::store) fn check_attachment(attachment: &Attachment<'_>) -> Result<
     }
 }
 
-/// So many ids are looked up at a time.
-const PIECE_IDS: usize = 8 * 1024;
-
 /// The ids of some records, in order.
 #[derive(Clone, Debug, Default)]
 pub struct Ids {
@@ -461,12 +448,7 @@ impl Ids {
     /// Whether all of them are records that may have an embedding, once the changes that come with it are made:
     /// `coming` knows whether there is a record of this id then, if they speak of it. Errors: `Invalid` names the first
     /// that is not.
-    pub(in crate::store) fn check(
-        &self,
-        state: &State,
-        coming: impl Fn(&[u8]) -> Option<bool> + Sync,
-        threads: usize,
-    ) -> Result<()> {
+    pub(in crate::store) fn check(&self, state: &State, coming: impl Fn(&[u8]) -> Option<bool>) -> Result<()> {
         let tombstones = Query {
             status: Some("tombstone".to_owned()),
             faces: true,
@@ -474,46 +456,23 @@ impl Ids {
             ..Query::default()
         };
         let tombstones = tombstones.sieve(state);
-        let refusal = |id: &[u8], slot: Option<u32>| {
-            let shown = || unspelled(id);
-            let coming = coming(id);
-            if !is_searched(id) {
-                Some(format!("{:?} keeps the books, and is found by no search", shown()))
-            } else if coming == Some(true) {
-                None
-            } else if coming == Some(false) {
-                Some(format!("the record {:?} is deleted by the same change", shown()))
-            } else if slot.is_none() {
-                Some(format!("there is no record {:?}", shown()))
-            } else if slot.is_some_and(|slot| tombstones.passes(state, slot)) {
-                Some(format!("the record {:?} is deleted", shown()))
-            } else {
-                None
-            }
-        };
-        let work = |piece: u64, refused: &mut Option<String>| {
-            let start = piece as usize * PIECE_IDS;
-            let mut next = 0;
-            *refused = self.spelled(start..self.len().min(start + PIECE_IDS)).find_map(|id| {
-                let slot = state.slots.of_spelled_near(id, next);
-                next = slot.map_or(0, |slot| slot + 1);
-                refusal(id, slot)
-            });
-            Ok(())
-        };
-        let mut refused = None;
-        let looked = in_order(
-            self.len().div_ceil(PIECE_IDS) as u64,
-            threads,
-            work,
-            |found: &mut Option<String>| {
-                refused = found.take();
-                Ok::<_, io::Error>(refused.is_none())
-            },
-        );
-        // INVARIANT: to look something up cannot fail.
-        debug_assert!(looked.is_ok());
-        refused.map_or(Ok(()), |reason| Err(Error::invalid("id", reason)))
+        let mut next = 0;
+        for id in self.spelled(0..self.len()) {
+            let slot = state.slots.of_spelled_near(id, next);
+            next = slot.map_or(0, |slot| slot + 1);
+            let is_deleted = |slot: u32| tombstones.passes(state, slot);
+            let name = || format!("{:?}", unspelled(id));
+            let reason = match (coming(id), slot) {
+                _ if !is_searched(id) => format!("{} keeps the books, and is found by no search", name()),
+                (Some(true), _) => continue,
+                (Some(false), _) => format!("the record {} is deleted by the same change", name()),
+                (None, None) => format!("there is no record {}", name()),
+                (None, Some(slot)) if is_deleted(slot) => format!("the record {} is deleted", name()),
+                _ => continue,
+            };
+            return Err(Error::invalid("id", reason));
+        }
+        Ok(())
     }
 }
 

@@ -14,7 +14,7 @@ use chronolog::event::faces::VECTORS;
 use chronolog::json::{self, Cursor, Value};
 use chronolog::layout::{ROWS_SUFFIX, is_space_name};
 use chronomemory_search::vector::rows::LARGEST_DIM;
-use chronomemory_state::state::{spelled, unspelled};
+use chronomemory_state::state::{State, spelled, unspelled};
 
 /// How many rows one event names at most.
 pub const GROUP_ROWS: usize = 1024;
@@ -32,11 +32,9 @@ const BEGINNING_BYTES: usize = 128;
 /// An embedding space, as the log binds it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bound {
-    /// Its name.
     pub name: String,
     /// The model that all its rows come from; empty if the record that said so is lost.
     pub model: String,
-    /// How many components a row has.
     pub dim: usize,
     /// Which file holds its rows; compaction may move them to the next.
     pub generation: u64,
@@ -45,7 +43,6 @@ pub struct Bound {
 }
 
 impl Bound {
-    /// How many bytes a row takes.
     #[must_use]
     pub fn stride(&self) -> u64 {
         4 * self.dim as u64
@@ -94,7 +91,6 @@ pub fn space_id(name: &str) -> String {
     format!("{PREFIX}{name}")
 }
 
-/// The id of the record of a group.
 pub fn group_id(name: &str, row: u32) -> String {
     format!("{PREFIX}{name}:{row}")
 }
@@ -305,11 +301,10 @@ const DIGEST_BYTES: usize = 64 + 3;
 /// Rows and the records they belong to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RowGroup<'a> {
-    /// The name of the space.
     pub space: String,
+    pub dim: u64,
     /// The generation that the rows lie in.
     pub generation: u64,
-    /// The first row.
     pub row: u32,
     /// The records, as their ids stand between quotes.
     pub ids: Vec<Cow<'a, [u8]>>,
@@ -330,30 +325,10 @@ impl RowGroup<'_> {
 /// What one record of this face says.
 #[derive(Debug)]
 pub enum VectorRecord<'a> {
-    /// A space.
     Space(Bound),
-    /// A group.
     Group(RowGroup<'a>),
     /// The space to ask when none is named.
     Choice(String),
-}
-
-impl VectorRecord<'_> {
-    /// The same without the record that it was read from.
-    pub fn into_owned<'a>(self) -> VectorRecord<'a> {
-        match self {
-            Self::Space(bound) => VectorRecord::Space(bound),
-            Self::Choice(space) => VectorRecord::Choice(space),
-            Self::Group(group) => VectorRecord::Group(RowGroup {
-                ids: group.ids.into_iter().map(|id| Cow::Owned(id.into_owned())).collect(),
-                space: group.space,
-                generation: group.generation,
-                row: group.row,
-                digests: group.digests,
-                gone: group.gone,
-            }),
-        }
-    }
 }
 
 /// What a record of this face says; `None` if it says nothing that counts.
@@ -367,6 +342,16 @@ pub fn read<'a>(id: &[u8], record: &'a [u8]) -> Option<VectorRecord<'a>> {
     };
     let fits = group.ids.len() == group.digests.len() && group.row.checked_add(group.ids.len() as u32).is_some();
     (fits && id == group_id(&group.space, group.row).as_bytes()).then_some(VectorRecord::Group(group))
+}
+
+/// Shows the group that begins at a row of a space; `None` if the state has no such group.
+pub fn with_group<T>(state: &State, space: &str, row: u32, show: impl FnOnce(&RowGroup<'_>) -> T) -> Option<T> {
+    let id = group_id(space, row);
+    let record = state.slots.record(state.slots.of_id(&id)?);
+    match read(id.as_bytes(), &record)? {
+        VectorRecord::Group(group) => Some(show(&group)),
+        _ => None,
+    }
 }
 
 fn read_any<'a>(id: &[u8], record: &[u8]) -> Option<VectorRecord<'a>> {
@@ -397,6 +382,7 @@ fn read_any<'a>(id: &[u8], record: &[u8]) -> Option<VectorRecord<'a>> {
     let generation = number("generation")?;
     Some(VectorRecord::Group(RowGroup {
         space,
+        dim: number("dim").unwrap_or(0),
         generation,
         row: u32::try_from(number("row")?).ok()?,
         ids: ids
@@ -415,7 +401,7 @@ fn read_any<'a>(id: &[u8], record: &[u8]) -> Option<VectorRecord<'a>> {
 fn step_over<'a>(space: &str, record: &'a [u8]) -> Option<RowGroup<'a>> {
     let mut cursor = Cursor::new(record);
     cursor.pass(b"{\"confidence\":1.0,\"data\":{\"dim\":")?;
-    cursor.digits()?;
+    let dim = cursor.digits()?;
     cursor.pass(b",\"generation\":")?;
     let generation = cursor.digits()?;
     cursor.pass(b",\"ids\":[")?;
@@ -429,6 +415,7 @@ fn step_over<'a>(space: &str, record: &'a [u8]) -> Option<RowGroup<'a>> {
     cursor.pass(b"\"}")?;
     Some(RowGroup {
         space: space.to_owned(),
+        dim,
         generation,
         row,
         ids,

@@ -26,28 +26,23 @@ pub const NONE: u32 = u32::MAX;
 /// What the log says of some rows.
 #[derive(Clone, Debug, Default)]
 pub struct RowChunk {
-    /// The slots of the records.
     pub owners: Vec<u32>,
-    /// The digests of the rows.
     pub digests: Vec<[u8; 32]>,
 }
 
 /// The rows of one space.
 #[derive(Clone, Debug)]
 pub struct RowIndex {
-    /// The space.
     pub bound: Bound,
     /// Whether only its groups say so: its own record is lost, or that it moved.
     pub is_implied: bool,
     /// All rows that the log names; a running search keeps the chunks it began with.
     pub chunks: Arc<Vec<Arc<RowChunk>>>,
-    /// How many rows there are.
     pub rows: u32,
     /// Groups of other generations that still name rows, by generation and first row, and how many.
     pub left_behind: BTreeMap<(u64, u32), u32>,
     /// The highest row of each slot; a running search keeps those it began with.
     pub current: Arc<Vec<u32>>,
-    /// Rows that were taken back.
     pub gone: Arc<RoaringBitmap>,
     /// Rows that ceased to be anybody's embedding, as that became known.
     pub died: Vec<u32>,
@@ -73,7 +68,6 @@ impl RowIndex {
         }
     }
 
-    /// The row of a record.
     pub fn row_of(&self, slot: u32) -> Option<u32> {
         let row = self.current.get(slot as usize).copied().unwrap_or(NONE);
         (row != NONE && !self.gone.contains(row)).then_some(row)
@@ -86,7 +80,6 @@ impl RowIndex {
         (owner != NONE).then_some(owner)
     }
 
-    /// The digest of a row.
     pub fn digest_of(&self, row: u32) -> Option<[u8; 32]> {
         let chunk = self.chunks.get(row as usize / CHUNK_ROWS)?;
         chunk.digests.get(row as usize % CHUNK_ROWS).copied()
@@ -253,7 +246,6 @@ fn fill(chunk: &mut RowChunk, length: usize) {
 /// All spaces, as far as the state was looked through.
 #[derive(Debug, Default)]
 pub struct Spaces {
-    /// The spaces by name.
     pub spaces: BTreeMap<String, RowIndex>,
     /// Spaces that were dropped, and the generation that each had last: their files may still be there.
     pub dropped: BTreeMap<String, u64>,
@@ -312,21 +304,34 @@ impl Spaces {
         debug_assert!(outcome.is_ok());
     }
 
-    /// Binds spaces by their groups where a record is lost; whether one that was known before has moved.
+    /// Binds spaces that groups speak of in a later generation than their own records do; whether one that was known before has moved.
     fn bind_implied(&mut self, state: &State, fresh: &[u32]) -> bool {
-        let known = |name: &str| {
-            let bound = self.spaces.get(name).map(|index| index.bound.generation);
-            bound.or_else(|| self.dropped.get(name).copied())
-        };
-        let mut moved = false;
-        for (name, mut bound) in implied(state, fresh.iter(), known) {
-            // What moved is of the same model, and rows of the same kind.
-            if let Some(before) = self.spaces.get(&name).map(|index| &index.bound)
-                && before.dim == bound.dim
-            {
-                before.model.clone_into(&mut bound.model);
-                bound.tokens = before.tokens;
+        let mut found: BTreeMap<String, Bound> = BTreeMap::new();
+        for slot in fresh {
+            let (id, record) = (state.slots.id(*slot), state.slots.record(*slot));
+            let Some((space, generation)) = file_of(&id, &record) else {
+                continue;
+            };
+            let bound = self.spaces.get(space).map(|index| &index.bound);
+            let known = found.get(space).or(bound).map(|bound| bound.generation);
+            if known.or_else(|| self.dropped.get(space).copied()) >= Some(generation) || !names_rows(&record) {
+                continue;
             }
+            if let Some(dim) = dim_in(&record) {
+                // What moved is of the same model, and rows of the same kind.
+                let before = bound.filter(|bound| bound.dim == dim);
+                let bound = Bound {
+                    name: space.to_owned(),
+                    model: before.map_or_else(String::new, |bound| bound.model.clone()),
+                    dim,
+                    generation,
+                    tokens: before.map_or(0, |bound| bound.tokens),
+                };
+                found.insert(space.to_owned(), bound);
+            }
+        }
+        let mut moved = false;
+        for (name, bound) in found {
             moved |= self.bind(bound);
             if let Some(index) = self.spaces.get_mut(&name) {
                 index.is_implied = true;
@@ -358,34 +363,4 @@ impl Spaces {
             }
         }
     }
-}
-
-/// The spaces that groups speak of in a later generation than their own records do; `known` is that of the records.
-pub fn implied<'a>(
-    state: &State,
-    groups: impl Iterator<Item = &'a u32>,
-    known: impl Fn(&str) -> Option<u64>,
-) -> BTreeMap<String, Bound> {
-    let mut found: BTreeMap<String, Bound> = BTreeMap::new();
-    for slot in groups {
-        let (id, record) = (state.slots.id(*slot), state.slots.record(*slot));
-        let Some((space, generation)) = file_of(&id, &record) else {
-            continue;
-        };
-        let known = found.get(space).map(|bound| bound.generation).or_else(|| known(space));
-        if known.is_some_and(|known| known >= generation) || !names_rows(&record) {
-            continue;
-        }
-        if let Some(dim) = dim_in(&record) {
-            let bound = Bound {
-                name: space.to_owned(),
-                model: String::new(),
-                dim,
-                generation,
-                tokens: 0,
-            };
-            found.insert(space.to_owned(), bound);
-        }
-    }
-    found
 }

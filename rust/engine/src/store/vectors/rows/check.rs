@@ -1,8 +1,6 @@
 //! Checks that rows are those that the log names.
 
-use std::borrow::Cow;
-use std::cmp::Reverse;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -10,10 +8,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::codes::{CodesFile, FILE_CHUNKS, FILE_ROWS};
-use crate::store::vectors::records::format::{
-    self, Bound, RowGroup, VectorRecord, generation_in, group_row, read, shown,
-};
-use crate::store::vectors::records::index::{CHUNK_ROWS, RowChunk, Spaces, implied};
+use crate::store::vectors::records::format::{Bound, RowGroup, group_row, group_space, shown, with_group};
+use crate::store::vectors::records::index::{CHUNK_ROWS, RowChunk, RowIndex, Spaces};
 use chronolog::damage::{Damage, DamageKind};
 use chronolog::digest::{sha256, sha256_each};
 use chronolog::disk::{Disk, DiskFile, Mapping, open_if_there};
@@ -33,12 +29,9 @@ const MOST_FINDINGS: usize = 100;
 /// ELOOP, where we can be.
 const TOO_MANY_LINKS: i32 = if cfg!(target_os = "linux") { 40 } else { 62 };
 
-/// What was found in the files of rows.
 #[derive(Default)]
 pub struct RowFindings {
-    /// What is wrong.
     pub damage: Vec<Damage>,
-    /// What is worth knowing.
     pub notes: Vec<String>,
 }
 
@@ -52,22 +45,6 @@ pub fn row_bytes<'a>(rows: &'a [u8], row: u32, bound: &Bound) -> Option<&'a [u8]
     let stride = usize::try_from(bound.stride()).ok()?;
     let start = (row as usize).checked_mul(stride)?;
     rows.get(start..start.checked_add(stride)?)
-}
-
-/// The rows of a group that are not what the log says, those aside that were taken back.
-pub fn bad_rows(disk: &dyn Disk, layout: &Layout, bound: &Bound, group: &RowGroup<'_>) -> Result<Vec<u32>> {
-    let path = layout.rows(&bound.name, bound.generation);
-    let end = (u64::from(group.row) + group.ids.len() as u64) * bound.stride();
-    let rows = map_rows(disk, layout, bound, end).at(&path)?;
-    Ok(bad_among(rows.bytes(), bound, group))
-}
-
-fn bad_among(rows: &[u8], bound: &Bound, group: &RowGroup<'_>) -> Vec<u32> {
-    (group.row..)
-        .zip(are_rows(rows, group.row, bound, &group.digests))
-        .filter(|(row, is_right)| !is_right && !group.gone.contains(row))
-        .map(|(row, _)| row)
-        .collect()
 }
 
 /// Which of the rows from `first` on have the digests that the log names.
@@ -93,62 +70,73 @@ pub fn open_rows(disk: &dyn Disk, layout: &Layout, bound: &Bound) -> io::Result<
     open_if_there(disk, &layout.rows(&bound.name, bound.generation))
 }
 
-/// All spaces with the slots of their groups, without a look at those.
-fn spaces_in(state: &State) -> HashMap<String, (Bound, Vec<u32>)> {
-    let slots: Vec<u32> = state.of_face(VECTORS, None).collect();
-    let mut spaces: HashMap<String, (Bound, Vec<u32>)> = HashMap::new();
-    let mut dropped: HashMap<String, u64> = HashMap::new();
-    for slot in &slots {
-        let id = state.slots.id(*slot);
-        match format::group_space(&id) {
-            Some(space) => spaces.entry(space.to_owned()).or_insert_with(nowhere).1.push(*slot),
-            None => {
-                if let Some(VectorRecord::Space(bound)) = word_in(state, *slot) {
-                    let name = bound.name.clone();
-                    spaces.entry(name).or_insert_with(nowhere).0 = bound;
-                } else if let Some(name) = format::space_name(&id) {
-                    dropped.extend(generation_in(&state.slots.record(*slot)).map(|last| (name.to_owned(), last)));
-                }
-            }
-        }
-    }
-    let known = |name: &str| {
-        let bound = spaces.get(name).map(|(bound, _)| bound).filter(|bound| bound.dim > 0);
-        bound
-            .map(|bound| bound.generation)
-            .or_else(|| dropped.get(name).copied())
+/// The rows that are not what the log says, those aside that were taken back or that no group names.
+pub fn damaged_rows(rows: &[u8], index: &RowIndex, threads: usize) -> Vec<u32> {
+    let work = |number: u64, bad: &mut Vec<u32>| {
+        let (first, chunk) = (number as u32 * CHUNK_ROWS as u32, &index.chunks[number as usize]);
+        let are_right = are_rows(rows, first, &index.bound, &chunk.digests);
+        let checked = (first..).zip(are_right.iter().zip(&chunk.digests));
+        let is_bad = |row: &u32, is_right: bool, digest: &[u8; 32]| {
+            !is_right && *digest != [0; 32] && !index.gone.contains(*row)
+        };
+        let found = checked.filter(|(row, (is_right, digest))| is_bad(row, **is_right, digest));
+        bad.extend(found.map(|(row, _)| row));
+        Ok(())
     };
-    for (name, bound) in implied(state, slots.iter(), known) {
-        spaces.entry(name.to_owned()).or_insert_with(nowhere).0 = bound;
-    }
-    spaces
+    let mut all = Vec::new();
+    let outcome = in_order(index.chunks.len() as u64, threads, work, |bad: &mut Vec<u32>| {
+        all.append(bad);
+        Ok::<_, io::Error>(true)
+    });
+    // INVARIANT: nothing here can fail.
+    debug_assert!(outcome.is_ok());
+    all
 }
 
-/// Files that end before rows which a state names. A glance shows as much; whether rows are right takes a check.
+/// The id of the record that a row is of, as the log spells it.
+pub fn id_of_row(state: &State, index: &RowIndex, row: u32) -> Vec<u8> {
+    let owner = index.owner_of(row).map(|owner| state.slots.id(owner).into_owned());
+    // Where only the records of embeddings are loaded, their groups have the ids.
+    let in_group = || {
+        let first = index.group_of(row)?;
+        with_group(state, &index.bound.name, first, |group| {
+            group.ids.get((row - first) as usize).map(|id| id.to_vec())
+        })?
+    };
+    owner.or_else(in_group).unwrap_or_default()
+}
+
+/// Files that end before rows which a state names. A glance at the last group of each space shows as much; whether rows are right takes
+/// a check.
 pub fn short_files(disk: &dyn Disk, layout: &Layout, state: &State) -> Vec<String> {
+    let mut groups: BTreeMap<String, Vec<u32>> = BTreeMap::new();
+    for slot in state.of_face(VECTORS, None) {
+        let id = state.slots.id(slot);
+        if let (Some(space), Some(row)) = (group_space(&id), group_row(&id)) {
+            groups.entry(space.to_owned()).or_default().push(row);
+        }
+    }
     let mut found = Vec::new();
-    for (name, (bound, mut groups)) in spaces_in(state) {
-        // The last group nearly always names a row that counts.
-        groups.sort_unstable_by_key(|slot| Reverse(group_row(&state.slots.id(*slot))));
-        let last_of = |slot: &u32| match word_in(state, *slot) {
-            Some(VectorRecord::Group(group)) if group.generation == bound.generation => group.living().last(),
-            _ => None,
+    for (name, mut rows) in groups {
+        rows.sort_unstable_by(|a, b| b.cmp(a));
+        let last_in = |row: &u32| {
+            let last = |group: &RowGroup<'_>| Some((group.generation, group.dim, group.living().last()?));
+            with_group(state, &name, *row, last)?
         };
-        let Some(last) = groups.iter().find_map(last_of) else {
+        let Some((generation, dim, last)) = rows.iter().find_map(last_in) else {
             continue;
         };
-        let file = rows_name(&name, bound.generation);
-        match disk.status(&layout.rows(&name, bound.generation)) {
+        let file = rows_name(&name, generation);
+        match disk.status(&layout.rows(&name, generation)) {
             Err(fault) => found.push(format!("{file} cannot be read ({fault}), and the log names row {last}")),
             Ok(status) => {
-                let there = status.length / bound.stride().max(1);
+                let there = status.length / (4 * dim.max(1));
                 if there <= u64::from(last) {
                     found.push(format!("{file} ends before row {there}, and the log names row {last}"));
                 }
             }
         }
     }
-    found.sort();
     found
 }
 
@@ -156,63 +144,46 @@ pub fn short_files(disk: &dyn Disk, layout: &Layout, state: &State) -> Vec<Strin
 ///
 /// # Errors
 /// `Io`. Damage is no error.
-pub fn check_rows<'a>(disk: &dyn Disk, layout: &Layout, state: &'a State, threads: usize) -> Result<RowFindings> {
-    let spaces = spaces_in(state);
+pub fn check_rows(
+    disk: &dyn Disk,
+    layout: &Layout,
+    state: &State,
+    spaces: &Spaces,
+    threads: usize,
+) -> Result<RowFindings> {
     let mut findings = RowFindings::default();
-    let mut names: Vec<&String> = spaces.keys().collect();
-    names.sort();
-    for name in names {
-        let (bound, groups) = &spaces[name];
-        if bound.dim == 0 {
-            continue;
-        }
+    for (name, index) in &spaces.spaces {
+        let bound = &index.bound;
         let (rows, unread) = match map_rows(disk, layout, bound, u64::MAX) {
             Err(fault) if is_of_this_file(&fault) => (Mapping::nothing(), Some(fault)),
             mapped => (mapped.at(&layout.rows(name, bound.generation))?, None),
         };
-        let mut found = 0;
-        let work = |index: u64, bad: &mut Option<(RowGroup<'a>, Vec<u32>)>| {
-            *bad = match word_in(state, groups[index as usize]) {
-                Some(VectorRecord::Group(group)) if group.generation == bound.generation => {
-                    let rows = bad_among(rows.bytes(), bound, &group);
-                    (!rows.is_empty()).then_some((group, rows))
-                }
-                Some(VectorRecord::Group(group)) if group.generation < bound.generation => {
-                    let rows = group.living().collect();
-                    Some((group, rows))
-                }
-                _ => None,
-            };
-            Ok(())
-        };
-        in_order(
-            groups.len() as u64,
-            threads,
-            work,
-            |bad: &mut Option<(RowGroup<'a>, Vec<u32>)>| {
-                let Some((group, rows_of_group)) = bad.take() else {
-                    return Ok::<bool, io::Error>(true);
-                };
-                for row in rows_of_group {
+        let bad = damaged_rows(rows.bytes(), index, threads);
+        for row in bad.iter().take(MOST_FINDINGS) {
+            let is_there = row_bytes(rows.bytes(), *row, bound).is_some();
+            let mut damage = row_damage(bound, *row, &id_of_row(state, index, *row), is_there);
+            if let Some(fault) = &unread {
+                damage.reason += &format!(" ({fault})");
+            }
+            findings.damage.push(damage);
+        }
+        let mut found = bad.len();
+        for (_, first) in index.left_behind.keys() {
+            with_group(state, name, *first, |group| {
+                // The line is lost that took these rows along, or took them back.
+                let old = bound.at(group.generation);
+                for row in group.living() {
                     found += 1;
                     if found <= MOST_FINDINGS {
                         let id = &group.ids[(row - group.row) as usize];
-                        if group.generation < bound.generation {
-                            findings.damage.push(left_behind(bound, &group, row, id));
-                            continue;
-                        }
-                        let is_there = row_bytes(rows.bytes(), row, bound).is_some();
-                        let mut damage = row_damage(bound, row, id, is_there);
-                        if let Some(fault) = &unread {
-                            damage.reason += &format!(" ({fault})");
-                        }
-                        findings.damage.push(damage);
+                        findings.damage.push(Damage {
+                            reason: format!("row {row}: its space has moved on without it"),
+                            ..row_damage(&old, row, id, false)
+                        });
                     }
                 }
-                Ok(true)
-            },
-        )
-        .at(&layout.rows(name, bound.generation))?;
+            });
+        }
         if found > MOST_FINDINGS {
             let more = found - MOST_FINDINGS;
             findings.notes.push(format!("{more} more rows of {name} are damaged"));
@@ -231,33 +202,6 @@ pub fn is_no_file(fault: &io::Error) -> bool {
 /// Whether it is this file that cannot be read, and not the disk that is in trouble.
 pub fn is_of_this_file(fault: &io::Error) -> bool {
     is_no_file(fault) || fault.kind() == io::ErrorKind::PermissionDenied
-}
-
-fn word_in(state: &State, slot: u32) -> Option<VectorRecord<'_>> {
-    match state.slots.record(slot) {
-        Cow::Borrowed(record) => read(&state.slots.id(slot), record),
-        Cow::Owned(record) => read(&state.slots.id(slot), &record).map(VectorRecord::into_owned),
-    }
-}
-
-fn nowhere() -> (Bound, Vec<u32>) {
-    let bound = Bound {
-        name: String::new(),
-        model: String::new(),
-        dim: 0,
-        generation: 0,
-        tokens: 0,
-    };
-    (bound, Vec::new())
-}
-
-/// A row of an earlier generation: the line is lost that took it along, or took it back.
-fn left_behind(bound: &Bound, group: &RowGroup<'_>, row: u32, id: &[u8]) -> Damage {
-    let old = bound.at(group.generation);
-    Damage {
-        reason: format!("row {row}: its space has moved on without it"),
-        ..row_damage(&old, row, id, false)
-    }
 }
 
 /// A row that is not what the log says.
@@ -284,11 +228,9 @@ pub fn row_damage(bound: &Bound, row: u32, id: &[u8], is_there: bool) -> Damage 
 
 /// Finds files of codes that would be used and are not those of the rows that the log names. A chunk with a damaged row is skipped: that row
 /// is a finding of its own, and codes that were made before the damage are right.
-pub fn altered_codes(disk: &dyn Disk, layout: &Layout, state: &State, threads: usize) -> Vec<Damage> {
-    let mut known = Spaces::default();
-    known.follow(state, threads);
+pub fn altered_codes(disk: &dyn Disk, layout: &Layout, spaces: &Spaces, threads: usize) -> Vec<Damage> {
     let mut found = Vec::new();
-    for index in known.spaces.values().filter(|index| index.bound.tokens == 0) {
+    for index in spaces.spaces.values().filter(|index| index.bound.tokens == 0) {
         let bound = &index.bound;
         // Rows that cannot be mapped are findings of their own.
         let Ok(rows) = map_rows(disk, layout, bound, u64::MAX) else {
@@ -339,7 +281,7 @@ fn made_of(rows: &[u8], bound: &Bound, number: usize, chunk: &RowChunk) -> Optio
     let bytes = rows.get(first * stride..(first + CHUNK_ROWS) * stride)?;
     let sums = bytes.chunks_exact(stride).flat_map(|row| xxh3_64(row).to_le_bytes());
     let rows = VectorRows::packed(bytemuck::try_cast_slice(bytes).ok()?, bound.dim).ok()?;
-    let part = MemoryPart::of(rows, CHUNK_ROWS / GROUP_ROWS, None, Cpu::best()).ok()?;
+    let part = MemoryPart::of(rows, CHUNK_ROWS / GROUP_ROWS, Cpu::best()).ok()?;
     let (high, low) = part.planes();
     Some([sums.collect(), high.to_vec(), low.to_vec()])
 }

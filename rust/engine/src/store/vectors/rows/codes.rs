@@ -21,7 +21,6 @@ use chronomemory_state::segment::{Container, ContainerWriter};
 
 /// How many chunks of rows a file holds the codes of.
 pub const FILE_CHUNKS: usize = 16;
-/// How many rows that is.
 pub const FILE_ROWS: usize = FILE_CHUNKS * CHUNK_ROWS;
 /// The first bytes of the description in the footer. The last one is the version of the format and of the transform.
 const MAGIC: &[u8; 8] = b"CMCODES\x01";
@@ -169,7 +168,6 @@ fn write_sections(
     out.finish(&meta(bound, chunks)).map(|_| ())
 }
 
-/// What codes are made of.
 fn meta(bound: &Bound, chunks: &[Arc<RowChunk>]) -> Vec<u8> {
     let mut meta = MAGIC.to_vec();
     meta.extend_from_slice(&(bound.dim as u64).to_le_bytes());

@@ -111,11 +111,8 @@ impl RowsOnDisk {
 
 /// The rows that must be on disk before the log may be.
 pub(in crate::store) struct RowBarrier<'a> {
-    /// Where they are.
     pub site: &'a Site,
-    /// What names them.
     pub state: &'a State,
-    /// How many are there.
     pub on_disk: &'a mut RowsOnDisk,
 }
 

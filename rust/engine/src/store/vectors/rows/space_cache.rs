@@ -24,11 +24,10 @@ use chronomemory_search::vector::team::together;
 use chronomemory_search::vector::{CodePart, Cpu, MemoryPart, VectorRows};
 
 /// A chunk that is not whole yet is worth a look when it has grown by so many groups.
-const GROWN_GROUPS: usize = 4;
+const GROWN_GROUPS: usize = 16;
 
 /// What is kept in memory of one generation of a space.
 pub struct SpaceCache {
-    /// The space.
     pub bound: Bound,
     disk: Arc<dyn Disk>,
     layout: Layout,
@@ -40,7 +39,6 @@ struct KeptParts {
     rows: Option<(Arc<dyn DiskFile>, Arc<Mapping>)>,
     /// Shared with the searches that run.
     marks: Arc<Vec<Arc<Marks>>>,
-    /// How often a row failed.
     failures: Arc<AtomicUsize>,
     /// Rows that the log names and the file did not hold.
     missing: usize,
@@ -71,14 +69,11 @@ impl KeptParts {
 pub struct Ready {
     /// The rows, as far as the file holds them.
     pub rows: Arc<Mapping>,
-    /// How many rows that is.
     pub count: usize,
-    /// How many the log names.
     named: u32,
     /// The codes of whole chunks, and of the chunk behind them.
     whole: Arc<Vec<ChunkCodes>>,
     last: Option<Arc<MemoryPart>>,
-    /// What is known of the rows.
     marks: Arc<Vec<Arc<Marks>>>,
     failures: Arc<AtomicUsize>,
 }
@@ -177,7 +172,6 @@ impl Ready {
     }
 }
 
-/// The rows that failed their check.
 fn failed_in(marks: &[Arc<Marks>]) -> RoaringBitmap {
     let chunks = (0..).step_by(CHUNK_ROWS).zip(marks);
     chunks
@@ -186,7 +180,6 @@ fn failed_in(marks: &[Arc<Marks>]) -> RoaringBitmap {
 }
 
 impl SpaceCache {
-    /// Nothing is kept yet.
     pub fn new(disk: &Arc<dyn Disk>, layout: &Layout, bound: &Bound) -> Self {
         Self {
             bound: bound.clone(),
@@ -196,7 +189,6 @@ impl SpaceCache {
         }
     }
 
-    /// Where the rows lie.
     pub fn rows_path(&self) -> PathBuf {
         self.layout.rows(&self.bound.name, self.bound.generation)
     }
@@ -209,7 +201,6 @@ impl SpaceCache {
         damaged
     }
 
-    /// Whether there are such rows.
     pub fn is_damaged(&self) -> bool {
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.missing > 0 || kept.failures.load(Ordering::Relaxed) > 0
@@ -380,7 +371,7 @@ impl SpaceCache {
                     return made;
                 }
                 let groups = CHUNK_ROWS / GROUP_ROWS;
-                if let Some(part) = self.make(&marks[number], rows.bytes(), (number, &chunks[number]), None, groups) {
+                if let Some(part) = self.make(&marks[number], rows.bytes(), (number, &chunks[number]), groups) {
                     made.push((number, Arc::new(part)));
                 }
             }
@@ -391,35 +382,32 @@ impl SpaceCache {
         in_order.map(|(_, (_, part))| part).collect()
     }
 
-    /// Goes on with the codes of a chunk that is not whole yet, when it has grown by enough to be worth it.
+    /// Makes the codes of a chunk that is not whole yet, when it has grown by enough to be worth it.
     fn complete_last(&self, kept: &mut KeptParts, rows: &Mapping, chunks: &[Arc<RowChunk>], count: usize) {
         let number = count / CHUNK_ROWS;
-        let before = kept.last.as_deref();
-        let (old, new) = (before.map_or(0, MemoryPart::groups), count % CHUNK_ROWS / GROUP_ROWS);
+        let old = kept.last.as_deref().map_or(0, MemoryPart::groups);
+        let new = count % CHUNK_ROWS / GROUP_ROWS;
         if new < old + GROWN_GROUPS || kept.codes.len() != number {
             return;
         }
         let chunk = (number, &*chunks[number]);
-        if let Some(part) = self.make(&kept.marks[number], rows.bytes(), chunk, before, new) {
+        if let Some(part) = self.make(&kept.marks[number], rows.bytes(), chunk, new) {
             kept.last = Some(Arc::new(part));
         }
     }
 
-    /// Makes the codes of the first groups of a chunk, some of which were made before, and checks each row.
+    /// Makes the codes of the first groups of a chunk, and checks each row.
     fn make(
         &self,
         marks: &Marks,
         rows: &[u8],
         (number, chunk): (usize, &RowChunk),
-        before: Option<&MemoryPart>,
         groups: usize,
     ) -> Option<MemoryPart> {
         let dim = self.bound.dim;
         let first = number * CHUNK_ROWS;
-        let places = before.map_or(0, MemoryPart::groups) * GROUP_ROWS..groups * GROUP_ROWS;
-        let start = (first + places.start) as u32;
-        let are_right = are_rows(rows, start, &self.bound, &chunk.digests[places.clone()]);
-        for (place, is_right) in places.clone().zip(are_right) {
+        let are_right = are_rows(rows, first as u32, &self.bound, &chunk.digests[..groups * GROUP_ROWS]);
+        for (place, is_right) in are_right.into_iter().enumerate() {
             // What no group names is nobody's, and no damage.
             if marks.admit(place, || is_right || chunk.owners[place] == NONE)
                 && let Some(bytes) = row_bytes(rows, (first + place) as u32, &self.bound)
@@ -429,7 +417,7 @@ impl SpaceCache {
         }
         let bytes = rows.get(first * 4 * dim..(first + groups * GROUP_ROWS) * 4 * dim)?;
         let floats = bytemuck::try_cast_slice(bytes).ok()?;
-        MemoryPart::of(VectorRows::packed(floats, dim).ok()?, groups, before, Cpu::best()).ok()
+        MemoryPart::of(VectorRows::packed(floats, dim).ok()?, groups, Cpu::best()).ok()
     }
 }
 
@@ -488,7 +476,6 @@ impl Marks {
         (sum != 0).then_some(sum)
     }
 
-    /// Keeps it.
     pub fn keep_sum(&self, place: usize, sum: u64) {
         let sums = self
             .sums
@@ -496,7 +483,6 @@ impl Marks {
         sums[place].store(sum, Ordering::Relaxed);
     }
 
-    /// The places of rows that failed.
     pub fn failed(&self) -> impl Iterator<Item = usize> + '_ {
         self.bad.iter().enumerate().flat_map(|(word, bits)| {
             let bits = bits.load(Ordering::Relaxed);

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use crate::store::embeddings::Embeddings;
 use crate::store::vectors::known::{KnownSpaces, Vectors};
 use crate::store::vectors::records::format::Bound;
 use crate::store::vectors::records::index::RowIndex;
@@ -70,44 +71,6 @@ impl Vectors {
         Err(Error::argument("embedding", reason))
     }
 
-    /// All spaces, by name.
-    pub fn spaces(&self, state: &State) -> Vec<SpaceReport> {
-        let known = self.known(state);
-        let report = |index: &RowIndex| SpaceReport {
-            name: index.bound.name.clone(),
-            model: index.bound.model.clone(),
-            dim: index.bound.dim,
-            generation: index.bound.generation,
-            tokens: index.bound.tokens,
-            rows: index.rows,
-            living: index.living,
-            bytes: u64::from(index.rows) * index.bound.stride(),
-            damaged: known.damaged(index).len(),
-            is_default: known.spaces.choice() == index.bound.name,
-        };
-        known.spaces.spaces.values().map(report).collect()
-    }
-
-    /// How many rows of a space are embeddings of records that somebody sees, and how many of these are known to be damaged;
-    /// `None` for one who sees all scopes.
-    pub fn rows_seen(&self, state: &State, viewer: &Arc<Viewer>, space: &str) -> Result<Option<(u64, u64)>> {
-        if state.sight(viewer).is_of_all_scopes() {
-            return Ok(None);
-        }
-        let mut known = self.known(state);
-        known.find(Some(space))?;
-        let query = Query {
-            viewer: Arc::clone(viewer),
-            min_confidence: f64::NEG_INFINITY,
-            faces: true,
-            ..Query::default()
-        };
-        let KnownSpaces { spaces, filters, .. } = &mut *known;
-        let seen = filters.rows_for(state, &spaces.spaces[space], &query);
-        let damaged = known.damaged(&known.spaces.spaces[space]).intersection_len(&seen.rows);
-        Ok(Some((seen.rows.len(), damaged)))
-    }
-
     /// The embedding of a record as bytes, little-endian; `None` if it has none, or is not seen.
     ///
     /// # Errors
@@ -152,17 +115,59 @@ impl Vectors {
             }
         }
     }
+}
+
+impl Embeddings<'_> {
+    /// All spaces, by name.
+    pub fn spaces(&self) -> Vec<SpaceReport> {
+        let known = self.vectors.known(self.live.state);
+        let report = |index: &RowIndex| SpaceReport {
+            name: index.bound.name.clone(),
+            model: index.bound.model.clone(),
+            dim: index.bound.dim,
+            generation: index.bound.generation,
+            tokens: index.bound.tokens,
+            rows: index.rows,
+            living: index.living,
+            bytes: u64::from(index.rows) * index.bound.stride(),
+            damaged: known.damaged(index).len(),
+            is_default: known.spaces.choice() == index.bound.name,
+        };
+        known.spaces.spaces.values().map(report).collect()
+    }
+
+    /// How many rows of a space are embeddings of records that somebody sees, and how many of these are known to be damaged;
+    /// `None` for one who sees all scopes.
+    pub fn rows_seen(&self, viewer: &Arc<Viewer>, space: &str) -> Result<Option<(u64, u64)>> {
+        let state = self.live.state;
+        if state.sight(viewer).is_of_all_scopes() {
+            return Ok(None);
+        }
+        let mut known = self.vectors.known(state);
+        known.find(Some(space))?;
+        let query = Query {
+            viewer: Arc::clone(viewer),
+            min_confidence: f64::NEG_INFINITY,
+            faces: true,
+            ..Query::default()
+        };
+        let KnownSpaces { spaces, filters, .. } = &mut *known;
+        let seen = filters.rows_for(state, &spaces.spaces[space], &query);
+        let damaged = known.damaged(&known.spaces.spaces[space]).intersection_len(&seen.rows);
+        Ok(Some((seen.rows.len(), damaged)))
+    }
 
     /// Where the rows of a space lie, and whose they are.
-    pub fn matrix(&self, state: &State, space: Option<&str>) -> Result<Matrix> {
-        let known = self.known(state);
+    pub fn matrix(&self, space: Option<&str>) -> Result<Matrix> {
+        let state = self.live.state;
+        let known = self.vectors.known(state);
         let index = known.find(space)?;
         let name = |row: u32| {
             let owner = index.owner_of(row).filter(|_| index.is_living(row))?;
             Some(unspelled(&state.slots.id(owner)))
         };
         Ok(Matrix {
-            path: self.site.layout.rows(&index.bound.name, index.bound.generation),
+            path: self.vectors.site.layout.rows(&index.bound.name, index.bound.generation),
             rows: index.rows,
             dim: index.bound.dim,
             ids: (0..index.rows).map(name).collect(),

@@ -22,9 +22,7 @@ use chronomemory_search::blocks::BlockVectors;
 use chronomemory_search::score::Coded;
 use chronomemory_search::vector::score::Scorer;
 use chronomemory_search::vector::tokens::TokenQuery;
-use chronomemory_search::vector::{
-    CodePart, Codes, Cpu, Gate, RowDoubt, RowHit, RowSearch, TokenQuestion, VectorRows, search,
-};
+use chronomemory_search::vector::{CodePart, Codes, Cpu, RowHit, RowSearch, TokenQuestion, VectorRows, search};
 use chronomemory_state::condition::Condition;
 use chronomemory_state::state::{Query, State, unspelled};
 
@@ -89,12 +87,10 @@ impl VectorSearch {
         self.filter = Arc::new(RowFilter::among(left.collect(), self.rows));
     }
 
-    /// The slot of the record of a row.
     fn owner(&self, row: u32) -> u32 {
         self.chunks[row as usize / CHUNK_ROWS].owners[row as usize % CHUNK_ROWS]
     }
 
-    /// The row of a record.
     fn row_of(&self, slot: u32) -> Option<u32> {
         let row = *self.rows_by_slot.get(slot as usize)?;
         (row != NONE && !self.gone.contains(row)).then_some(row)
@@ -104,13 +100,6 @@ impl VectorSearch {
 impl Vectors {
     /// Takes along what a search needs.
     pub fn start_search(&self, state: &State, question: &VectorQuestion<'_>) -> Result<VectorSearch> {
-        if cfg!(target_endian = "big") {
-            // Rows are searched where they lie, and they lie there little-endian.
-            return Err(Error::Unsupported {
-                what: "vectors cannot be searched on a big-endian machine".to_owned(),
-                recovery: "Search this store on a little-endian machine; its records can be read here.",
-            });
-        }
         let mut known = self.known(state);
         let index = known.find(question.space)?;
         let bound = index.bound.clone();
@@ -246,7 +235,7 @@ impl VectorSearch {
         let misfit = |fault: chronomemory_search::vector::VectorMisfit| Error::argument("vector", fault);
         let bytes = &ready.rows.bytes()[..ready.count * 4 * bound.dim];
         let floats = floats(bytes).map_err(|fault| Error::argument("rows", fault))?;
-        let rows = VectorRows::new(floats, bound.dim, bound.dim, ready.count).map_err(misfit)?;
+        let rows = VectorRows::packed(floats, bound.dim).map_err(misfit)?;
         let codes = Codes::new(codes, bound.dim).map_err(misfit)?;
         let queries = VectorRows::packed(queries, bound.dim).map_err(misfit)?;
         let admit = |row: u32| ready.admits(bound, &self.chunks, row);
@@ -269,8 +258,8 @@ impl VectorSearch {
             k: self.k,
             filter,
             masks,
-            gate: Some(Gate(&admit)),
-            doubt: Some(RowDoubt(&doubt)),
+            gate: Some(&admit),
+            doubt: Some(&doubt),
             min_score: self.min_score,
             threads: self.threads,
             cpu: Cpu::best(),
@@ -366,7 +355,6 @@ impl VectorSearch {
 }
 
 impl OpenSpace {
-    /// The search that it serves.
     pub fn search(&self) -> &VectorSearch {
         &self.search
     }
@@ -437,7 +425,6 @@ impl BlockVectors for OpenSpace {
 
 /// The token codes of records, and the tokens of a question.
 pub(in crate::store) struct TokenSearch {
-    /// The rows.
     pub space: OpenSpace,
     query: TokenQuery,
 }
@@ -470,7 +457,6 @@ impl Coded for TokenSearch {
 pub(in crate::store) struct Near {
     /// The slots of the nearest records that pass, and their cosines, best first.
     pub best: Vec<(u32, f64)>,
-    /// The rows.
     pub space: OpenSpace,
     scorer: Scorer,
 }
