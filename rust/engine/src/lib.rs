@@ -44,7 +44,7 @@ pub use chronomemory_state::index::{After, IndexLookup, QueryPlan};
 pub use chronomemory_state::network::{Direction, Net, Steps, islands, reach, routes};
 pub use chronomemory_state::snapshot::{Moments, Stamp};
 pub use chronomemory_state::state::{
-    By, Dated, Edition, ExportLine, Frozen, Listing, MadeAt, PageEnd, Query, Sight, Tally, spelled, unspelled,
+    By, Dated, Edition, ExportLine, Frozen, Listing, MadeAt, PageEnd, Query, Sight, spelled, unspelled,
 };
 pub use options::{Checking, Durability, Options, WriterTerms};
 pub use store::{

@@ -130,7 +130,7 @@ fn nothing_is_left_of_it_and_all_else_stays() {
     assert_eq!(histories, others);
     let view = store.past().as_of(Moment::Seq(3)).expect("a view");
     let everybody = Viewer::default();
-    assert!(view.state().get_seen(&everybody, "R3").is_none() && view.state().seen(&everybody, "R1").is_some());
+    assert!(view.state().seen(&everybody, "R3").is_none() && view.state().seen(&everybody, "R1").is_some());
     store.close().expect("close");
     assert!(is_erased(&disk, "at once"));
     let mut store = open(&disk, Durability::Full).expect("open");

@@ -250,7 +250,8 @@ impl Engine {
     fn tally(&self, py: Python<'_>) -> PyResult<Vec<(String, String, bool, u64)>> {
         let tally = self.read(py, |store| Ok(store.state().tally(&self.viewer)))?;
         let tally = tally.into_iter();
-        let named = tally.map(|one| (unspelled(&one.kind), unspelled(&one.status), one.face, one.records));
+        let named =
+            tally.map(|(class, records)| (unspelled(&class.kind), unspelled(&class.status), class.face, records));
         Ok(named.collect())
     }
 

@@ -175,7 +175,10 @@ impl Reader {
             Source::Now(handle) => handle.counted().run(py, |engine| {
                 let seen = |store: &Store| {
                     let state = store.state();
-                    Ok((state.seen_version(&self.viewer), state.scopes().knows(&self.viewer)))
+                    Ok((
+                        state.scopes().seen_version(&self.viewer),
+                        state.scopes().knows(&self.viewer),
+                    ))
                 };
                 let (version, known) = engine.read(seen)?;
                 Ok((version, known, engine.search(&search)?))

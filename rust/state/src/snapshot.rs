@@ -16,7 +16,7 @@ use chronolog::event::salt;
 use chronolog::json::{self, RecordSpans, Value};
 use chronolog::memory::{self, Refused};
 
-use lines::LineReader;
+pub(crate) use lines::LineReader;
 
 pub use header::Header;
 pub use header::{OPEN_MOMENTS, OPEN_RECORDS, TO_LATER_MOMENTS, TO_RECORDS};
@@ -121,6 +121,8 @@ struct Front<'a> {
     lines: LineReader<'a>,
     list: CommaList,
     ended: bool,
+    /// The ids of the records whose moments come later.
+    undated: Vec<Vec<u8>>,
 }
 
 impl Front<'_> {
@@ -157,9 +159,10 @@ fn read_own(
     let header = if first == OPEN_MOMENTS {
         read_dated(file, &mut lines, hasher, taker)?
     } else if first == OPEN_RECORDS {
-        read_records(&mut lines, hasher, taker, |line| line.starts_with(b"],"))?.and_then(|last| Header::of_last(&last))
+        let end = read_records(&mut lines, hasher, taker, None, |line| line.starts_with(b"],"))?;
+        end.and_then(|last| Header::of_last(&last))
     } else if let Some(header) = Header::of_first(first) {
-        read_records(&mut lines, hasher, taker, |line| line == b"]}")?.map(|_| header)
+        read_records(&mut lines, hasher, taker, None, |line| line == b"]}")?.map(|_| header)
     } else {
         None
     };
@@ -175,6 +178,7 @@ fn read_records(
     lines: &mut LineReader<'_>,
     hasher: &mut Option<Hasher>,
     taker: &mut dyn RecordSink,
+    mut front: Option<&mut Front<'_>>,
     is_end: impl Fn(&[u8]) -> bool,
 ) -> io::Result<Option<Vec<u8>>> {
     let mut list = CommaList::BEGUN;
@@ -182,12 +186,24 @@ fn read_records(
         if is_end(line) {
             return Ok((!list.awaited).then(|| line.to_vec()));
         }
-        let record = list.item(line);
-        let Some((record, fields)) = record.and_then(|record| Some((record, json::scan_record(record)?))) else {
+        let Some(record) = list.item(line) else {
             return Ok(None);
         };
+        let moments = match front.as_mut().map(|front| front.next()).transpose()? {
+            Some(NextMoments::Moments(_)) if taker.knows(record) => continue,
+            Some(NextMoments::Moments(moments)) => Some(moments),
+            Some(NextMoments::Foreign) => return Ok(None),
+            Some(NextMoments::End) | None => None,
+        };
+        let Some(fields) = json::scan_record(record) else {
+            return Ok(None);
+        };
+        if let (Some(front), None) = (&mut front, moments) {
+            let id = fields.id.map(|span| span.of(record)).unwrap_or_default();
+            front.undated.push(id.to_vec());
+        }
         taker.make_room(record.len())?;
-        taker.take(&salt::without(record), fields, None);
+        taker.take(&salt::without(record), fields, moments);
     }
     Ok(None)
 }
@@ -203,42 +219,15 @@ fn read_dated(
         lines: LineReader::from(file, OPEN_MOMENTS.len() as u64 + 1),
         list: CommaList::BEGUN,
         ended: false,
+        undated: Vec::new(),
     };
     while lines.next(hasher.as_mut())?.is_some_and(|line| line != TO_RECORDS) {}
-    let mut list = CommaList::BEGUN;
-    // The ids of the records whose moments come later.
-    let mut undated: Vec<Vec<u8>> = Vec::new();
-    loop {
-        let Some(line) = lines.next(hasher.as_mut())? else {
-            return Ok(None);
-        };
-        if line == TO_LATER_MOMENTS {
-            break;
-        }
-        let Some(record) = list.item(line) else {
-            return Ok(None);
-        };
-        let moments = match front.next()? {
-            NextMoments::Moments(_) if taker.knows(record) => continue,
-            NextMoments::Moments(moments) => Some(moments),
-            NextMoments::End => None,
-            NextMoments::Foreign => return Ok(None),
-        };
-        let Some(fields) = json::scan_record(record) else {
-            return Ok(None);
-        };
-        if moments.is_none() {
-            let id = fields.id.map(|span| span.of(record)).unwrap_or_default();
-            undated.push(id.to_vec());
-        }
-        taker.make_room(record.len())?;
-        taker.take(&salt::without(record), fields, moments);
-    }
+    let end = read_records(lines, hasher, taker, Some(&mut front), |line| line == TO_LATER_MOMENTS)?;
     // There must not be more moments than records.
-    if list.awaited || !matches!(front.next()?, NextMoments::End) {
+    let (Some(_), NextMoments::End) = (end, front.next()?) else {
         return Ok(None);
-    }
-    let (mut list, mut undated) = (CommaList::BEGUN, undated.into_iter());
+    };
+    let (mut list, mut undated) = (CommaList::BEGUN, front.undated.into_iter());
     while let Some(line) = lines.next(hasher.as_mut())? {
         if line.starts_with(b"],") {
             let is_whole = !list.awaited && undated.next().is_none();

@@ -16,7 +16,7 @@ use super::load::found::Traces;
 use super::load::loader::Loader;
 use super::load::tails::{ends_with_event, keep_hint};
 use super::recovery::returning::erasures_of;
-use super::sealing::{keep_families, seal_at_close};
+use super::sealing::{keep_keys, seal_at_close};
 use super::search::page::Views;
 use super::vectors::Vectors;
 use super::write::commit::Pending;
@@ -108,7 +108,7 @@ impl Store {
         let is_there = open.is_some();
         self.log.read_anew(open, report);
         self.state = state.unwrap_or_default();
-        keep_families(self);
+        keep_keys(self);
         let is_sealed = self.state.slots.sealed().is_some();
         let is_read = !is_there || (!is_sealed && self.options.checking != Checking::Quick);
         self.verified = VerifiedChain {

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 
 use super::Store;
-use super::files::segments::{FamilyFiles, SegmentFolder};
+use super::files::segments::{KeyFiles, SegmentFolder};
 use super::history::lines::is_whole;
 use super::shared::Shared;
 use crate::options::Checking;
@@ -16,7 +16,7 @@ use chronolog::memory::Refused;
 use chronolog::origin::Origin;
 use chronolog::verify::{NoSink, Report, Walk};
 use chronolog::wal::reader::Reading;
-use chronomemory_state::segment::{Head, Sealed, Sources, seed_of};
+use chronomemory_state::segment::{self, Head, Sealed, Sources, seed_of};
 use chronomemory_state::state::{BaseRows, BaseSegment, State, StateId, Unsealed};
 
 /// When what is in memory is sealed.
@@ -102,9 +102,9 @@ pub(in crate::store) struct BaseSealWork {
 impl BaseSealWork {
     /// Writes the segment and removes those of other logs; false if that could not be done. The care lock is held.
     pub fn run(&self) -> bool {
-        let write = |file, _: &Sources| self.segment.write(file);
+        let write = |file, _: &Sources| segment::write(file, &self.segment.draft, &self.segment.rows);
         let folder = self.log.folder();
-        let sealed = folder.seal(self.segment.head(), None, self.log.identity, true, write);
+        let sealed = folder.seal(&self.segment.draft.head, None, self.log.identity, true, write);
         sealed.is_ok_and(|sealed| sealed.is_some())
     }
 }
@@ -140,7 +140,7 @@ fn start_sealing(store: &mut Store, least: usize) -> std::result::Result<Option<
         // A store that was opened with `Full` does not trust what it did not write.
         if store.options.checking != Checking::Full {
             store.state.adopt(on_disk);
-            keep_families(store);
+            keep_keys(store);
         }
         if rest <= least {
             return Ok(None);
@@ -182,11 +182,11 @@ pub(in crate::store) fn start_sealing_base(store: &Store, rows: BaseRows) -> Opt
 }
 
 /// Keeps what is computed from segments beside them, unless the store was opened with `Full`, which reads nothing of others.
-pub(in crate::store) fn keep_families(store: &Store) {
+pub(in crate::store) fn keep_keys(store: &Store) {
     if let (Some(sealed), Some(log)) = (store.state.slots.sealed(), store.log.open())
         && store.options.checking != Checking::Full
     {
-        sealed.sources().keep_families(Arc::new(FamilyFiles {
+        sealed.sources().keep_keys(Arc::new(KeyFiles {
             site: Arc::clone(&store.site),
             log: log.identity,
         }));
@@ -244,7 +244,7 @@ pub fn seal_state(shared: &Shared) -> Result<()> {
         // Another state may have taken the place of the one that was copied.
         if is_same_log && *store.state.changes().state_id() == work.state_id {
             store.state.adopt(sealed);
-            keep_families(store);
+            keep_keys(store);
         }
     }
     Ok(())

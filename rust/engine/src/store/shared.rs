@@ -16,7 +16,7 @@ use crate::store::write::commit::check_parts;
 use crate::store::{Committed, EncodedAhead, Store};
 use chronolog::error::{Error, Result};
 use chronolog::event::draft::Draft;
-use chronomemory_state::state::{Edition, StateId};
+use chronomemory_state::state::{StateId, Watermark};
 
 /// One leader writes at most so many commits.
 const GROUP_COMMITS: usize = 256;
@@ -365,10 +365,10 @@ impl Shared {
     }
 
     /// The edition of the state on which a batch is allowed as it is, if that is known now.
-    pub fn check_ahead(&self, parts: &[Arc<Draft>]) -> Option<Edition> {
+    pub fn check_ahead(&self, parts: &[Arc<Draft>]) -> Option<Watermark> {
         let store = self.store.try_read().ok()?;
         let fits = store.pending.is_settled() && matches!(check_parts(&store.state, parts), Ok(None));
-        fits.then(|| store.state.whole_edition())
+        fits.then(|| store.state.changes().watermark())
     }
 
     fn line(&self) -> MutexGuard<'_, WriterQueue> {

@@ -97,7 +97,7 @@ impl BlockColumns {
     /// The number of changes that are not applied here.
     pub fn lacks(&self, state: &State) -> usize {
         let changes = state.changes().since(&self.mark);
-        changes.map_or_else(|| state.catalog().count(|class| class.face) as usize, <[u32]>::len)
+        changes.map_or_else(|| state.catalog.count(|class| class.face) as usize, <[u32]>::len)
     }
 
     /// Whether the columns follow this state; slots of another state are meaningless here.
@@ -114,7 +114,7 @@ impl BlockColumns {
             }
             None => {
                 *self = Self::default();
-                self.take_all(state, state.catalog().slots(|class| class.face));
+                self.take_all(state, state.catalog.slots(|class| class.face));
             }
         }
         self.mark = state.changes().watermark();

@@ -4,19 +4,12 @@
 //! complement of what stands in it. Types never convert, and numbers are what they say, however they are spelled.
 
 mod like;
-mod operand;
-
-mod print;
-
-mod place;
-
-mod test;
-
-mod clause;
-
 mod narrow;
-
+mod operand;
 mod parse;
+mod place;
+mod print;
+mod test;
 
 pub mod key;
 
@@ -25,11 +18,10 @@ pub use operand::FieldValue;
 pub use parse::WHERE_KEYS;
 pub use place::{Facts, FieldPath, MomentField, indexable, sort_key};
 
-use clause::Clause;
 pub(crate) use parse::with_commas;
 
 use operand::{Operand, Operands};
-use test::{Operator, Relation, Test};
+use test::{Clause, Operator, Relation, Test};
 
 use chronolog::error::Result;
 use chronolog::json::write_string;

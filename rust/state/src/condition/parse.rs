@@ -1,26 +1,21 @@
 //! Parses a *where* into a condition, and says at which place it is wrong if it is.
 
-use super::clause::Clause;
 use super::like::Pattern;
 use super::operand::{Operand, Operands, TYPES};
 use super::place::FieldPath;
-use super::test::{Operator, Relation, Test};
+use super::test::{Clause, Operator, Relation, Test};
 use chronolog::error::{Error, Result};
 use chronolog::event::stamp::{self, Unclear};
 use chronolog::json::{self, Value};
 
 /// How deep wheres may stand in each other, and how deep an operand may go.
 const MAX_LEVELS: usize = 32;
-/// How many tests there may be.
 const MAX_TESTS: usize = 1_024;
-/// How many operands a list may have.
 const MAX_OPERANDS: usize = 10_000;
-/// How long a where may be, as JSON.
 const MAX_BYTES: usize = 1024 * 1024;
 /// So much of a text is shown.
 const SHOWN_LETTERS: usize = 60;
 
-/// The key of an object that stands for a moment.
 const MOMENT: &str = "moment";
 /// The operator that asks for what is printed of a field.
 const TEXT: &str = "text";
@@ -397,7 +392,6 @@ fn moment_in(value: &Value) -> Option<&Value> {
     }
 }
 
-/// A value in a few words.
 fn shown(value: &Value) -> String {
     match value {
         Value::Array(items) if items.is_empty() => "an empty list".to_owned(),
@@ -411,7 +405,6 @@ fn shown(value: &Value) -> String {
     }
 }
 
-/// A text between quotes, as JSON writes it.
 fn quoted(text: &str) -> String {
     let mut out = Vec::new();
     json::write_string(&shortened(text), &mut out);

@@ -61,50 +61,28 @@ pub struct FieldPath {
     names: Vec<String>,
 }
 
-/// Why a path leads nowhere.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum PathError {
-    /// It begins with none of the roots.
-    NoField,
-    /// Two dots stand side by side, or one at an end.
-    EmptyName,
-    /// A backslash before something else than a dot or a backslash.
-    BadEscape(char),
-    /// It ends with a backslash.
-    OpenEscape,
-}
-
-impl fmt::Display for PathError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoField => f.write_str("no such field; fields of your own begin with data."),
-            Self::EmptyName => {
-                f.write_str("an empty name; where a key is empty, write {\"path\": [\"data\", \"\"], …}")
-            }
-            Self::BadEscape(escaped) => write!(f, "\\{escaped} is no escape; write \\\\ for a backslash"),
-            Self::OpenEscape => f.write_str("ends in an escape; write \\\\ for a backslash"),
-        }
-    }
-}
+/// Why a path leads nowhere: it begins with none of the roots; two dots stand side by side, or one at an end.
+const NO_FIELD: &str = "no such field; fields of your own begin with data.";
+const EMPTY_NAME: &str = "an empty name; where a key is empty, write {\"path\": [\"data\", \"\"], …}";
 
 impl FieldPath {
     /// Where a path with dots leads.
     ///
     /// # Errors
     /// Why it leads nowhere.
-    pub fn of_text(path: &str) -> Result<Self, PathError> {
+    pub fn of_text(path: &str) -> Result<Self, String> {
         let names = names_of(path)?;
         let place = Self::of_names(&names)?;
         if names.iter().any(String::is_empty) {
-            return Err(PathError::EmptyName);
+            return Err(EMPTY_NAME.to_owned());
         }
         Ok(place)
     }
 
     /// Where a list of names leads.
-    pub fn of_names(names: &[String]) -> Result<Self, PathError> {
+    pub fn of_names(names: &[String]) -> Result<Self, String> {
         let [root, rest @ ..] = names else {
-            return Err(PathError::NoField);
+            return Err(NO_FIELD.to_owned());
         };
         let field = RECORD_FIELDS.iter().find(|field| **field == root.as_str());
         let stamp = STAMPS.iter().find(|(name, _)| name == root);
@@ -113,7 +91,7 @@ impl FieldPath {
             (_, Some((_, stamp)), _) => PathRoot::MomentField(*stamp),
             (.., TAGS) => PathRoot::Tags,
             (.., SCOPE) => PathRoot::Scope,
-            _ => return Err(PathError::NoField),
+            _ => return Err(NO_FIELD.to_owned()),
         };
         Ok(Self {
             root,
@@ -190,7 +168,7 @@ fn name_of(name: &str) -> &'static str {
     RECORD_FIELDS.iter().find(|field| **field == name).unwrap_or(&"")
 }
 
-fn names_of(path: &str) -> Result<Vec<String>, PathError> {
+fn names_of(path: &str) -> Result<Vec<String>, String> {
     let mut names = vec![String::new()];
     let mut chars = path.chars();
     while let Some(next) = chars.next() {
@@ -201,8 +179,8 @@ fn names_of(path: &str) -> Result<Vec<String>, PathError> {
             }
             '\\' => match chars.next() {
                 Some(escaped @ ('.' | '\\')) => escaped,
-                Some(other) => return Err(PathError::BadEscape(other)),
-                None => return Err(PathError::OpenEscape),
+                Some(other) => return Err(format!("\\{other} is no escape; write \\\\ for a backslash")),
+                None => return Err("ends in an escape; write \\\\ for a backslash".to_owned()),
             },
             plain => plain,
         };
@@ -336,14 +314,14 @@ mod tests {
             );
         }
         for (path, why) in [
-            ("dat.x", PathError::NoField),
-            ("", PathError::NoField),
-            ("data.", PathError::EmptyName),
-            ("data..x", PathError::EmptyName),
-            ("data.a\\b", PathError::BadEscape('b')),
-            ("data.a\\", PathError::OpenEscape),
+            ("dat.x", NO_FIELD),
+            ("", NO_FIELD),
+            ("data.", EMPTY_NAME),
+            ("data..x", EMPTY_NAME),
+            ("data.a\\b", "\\b is no escape; write \\\\ for a backslash"),
+            ("data.a\\", "ends in an escape; write \\\\ for a backslash"),
         ] {
-            assert_eq!(FieldPath::of_text(path), Err(why), "{path}");
+            assert_eq!(FieldPath::of_text(path), Err(why.to_owned()), "{path}");
         }
     }
 }

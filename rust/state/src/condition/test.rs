@@ -1,4 +1,4 @@
-//! One test of one field: its operators, and whether it holds for a value.
+//! Tests of fields, their operators, and clauses that join them by and, or and not.
 
 use std::cmp::Ordering;
 
@@ -6,6 +6,44 @@ use super::like::Pattern;
 use super::operand::{FieldValue, Operand, Operands, type_of};
 use super::place::{Facts, FieldPath};
 use super::print::printed;
+
+/// A part of a condition.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Clause {
+    All(Vec<Clause>),
+    Any(Vec<Clause>),
+    Not(Box<Clause>),
+    Test(Test),
+}
+
+impl Default for Clause {
+    fn default() -> Self {
+        Self::All(Vec::new())
+    }
+}
+
+impl Clause {
+    /// Whether it holds for a canonical record.
+    pub fn holds(&self, record: &[u8], facts: &Facts) -> bool {
+        match self {
+            Self::All(nodes) => nodes.iter().all(|node| node.holds(record, facts)),
+            Self::Any(nodes) => nodes.iter().any(|node| node.holds(record, facts)),
+            Self::Not(node) => !node.holds(record, facts),
+            Self::Test(test) => test.holds(record, facts),
+        }
+    }
+
+    /// Shows the tests that must all hold, or every one.
+    pub fn each_test<'a>(&'a self, only_joined: bool, see: &mut dyn FnMut(&'a Test)) {
+        match self {
+            Self::All(nodes) => nodes.iter().for_each(|node| node.each_test(only_joined, see)),
+            Self::Any(nodes) if !only_joined => nodes.iter().for_each(|node| node.each_test(false, see)),
+            Self::Not(node) if !only_joined => node.each_test(false, see),
+            Self::Test(test) => see(test),
+            Self::Any(_) | Self::Not(_) => {}
+        }
+    }
+}
 
 /// An order that a field must have to an operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -37,16 +37,16 @@ pub struct FieldIndexes {
 
 impl FieldIndexes {
     /// Whether they know the state as it is, as far as these ways need them.
-    pub fn are_fresh(&self, state: &State, ways: &[IndexWay<'_>], is_of_all: bool) -> bool {
+    pub fn are_fresh(&self, state: &State, ways: &[IndexWay<'_>]) -> bool {
         let is_fresh = |path: String| {
             let index = self.by_path.get(&path);
-            index.is_none_or(|index| !index.keys.is_behind(state, !is_of_all))
+            index.is_none_or(|index| !index.keys.is_behind(state))
         };
         !self.mark.is_behind(state.changes()) && ways.iter().all(|way| is_fresh(way.path.to_string()))
     }
 
     /// Takes in what changed: what is declared, and what the indexes hold that these ways need.
-    pub fn follow(&mut self, state: &State, ways: &[IndexWay<'_>], is_of_all: bool) -> Result<(), Refused> {
+    pub fn follow(&mut self, state: &State, ways: &[IndexWay<'_>]) -> Result<(), Refused> {
         if !self.mark.is_of(state.changes().state_id()) {
             self.by_path.clear();
         }
@@ -64,7 +64,7 @@ impl FieldIndexes {
         let lists: Vec<KeyList> = self.by_path.keys().filter_map(|path| list_of(path)).collect();
         for way in ways {
             if let Some(index) = self.by_path.get_mut(&way.path.to_string()) {
-                index.keys.follow(state, !is_of_all, &lists)?;
+                index.keys.follow(state, &lists)?;
             }
         }
         Ok(())

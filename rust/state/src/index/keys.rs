@@ -2,15 +2,16 @@
 //!
 //! An entry of a segment counts if no newer segment has a row of its slot and the memory has not looked at it.
 
+use std::borrow::Cow;
 use std::iter::Peekable;
-use std::ops::{Bound, Range};
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use roaring::RoaringBitmap;
 
 use super::list::KeyList;
 use super::memory::{MemoryKeys, is_same};
-use super::sealed::{KEYS, SealedKeys, names_in, names_to_bytes};
+use super::sealed::{SealedKeys, key_file};
 use crate::condition::KeyRange;
 use crate::segment::Sealed;
 use crate::state::State;
@@ -22,9 +23,7 @@ pub struct KeyIndex {
     list: KeyList,
     sealed: Option<Arc<Sealed>>,
     parts: Vec<Part>,
-    of_all: MemoryKeys,
-    /// The same keys behind the number of the scope; empty until it is needed.
-    by_scope: MemoryKeys,
+    memory: MemoryKeys,
     /// The slots with keys in segments, superseded ones included.
     members: OnceLock<RoaringBitmap>,
 }
@@ -65,19 +64,14 @@ impl KeyIndex {
             list,
             sealed: None,
             parts: Vec::new(),
-            of_all: MemoryKeys::default(),
-            by_scope: MemoryKeys::default(),
+            memory: MemoryKeys::default(),
             members: OnceLock::new(),
         }
     }
 
-    fn memory(&self, is_by_scope: bool) -> &MemoryKeys {
-        if is_by_scope { &self.by_scope } else { &self.of_all }
-    }
-
     /// Whether the state has gone on.
-    pub fn is_behind(&self, state: &State, is_by_scope: bool) -> bool {
-        self.memory(is_by_scope).is_behind(state)
+    pub fn is_behind(&self, state: &State) -> bool {
+        self.memory.is_behind(state)
     }
 
     /// Takes in what changed in the state. Where the keys of a segment are not in a file yet, they are written together with those of the
@@ -85,16 +79,13 @@ impl KeyIndex {
     ///
     /// # Errors
     /// `Refused` if there is no memory for it.
-    pub fn follow(&mut self, state: &State, is_by_scope: bool, beside: &[KeyList]) -> Result<(), Refused> {
+    pub fn follow(&mut self, state: &State, beside: &[KeyList]) -> Result<(), Refused> {
         if !is_same(self.sealed.as_ref(), state.slots.sealed()) {
             self.parts = self.parts_of(state, beside)?;
             self.sealed = state.slots.sealed().cloned();
             self.members = OnceLock::new();
         }
-        match is_by_scope {
-            true => self.by_scope.follow(state, &self.list, true),
-            false => self.of_all.follow(state, &self.list, false),
-        }
+        self.memory.follow(state, &self.list)
     }
 
     /// The keys of each segment. If a check fails some are missing, and the mark of the state is set.
@@ -103,8 +94,7 @@ impl KeyIndex {
             return Ok(Vec::new());
         };
         let name = self.list.name();
-        let choose = |known: Option<&[u8]>| {
-            let mut names = known.map_or_else(Vec::new, names_in);
+        let choose = |mut names: Vec<String>| {
             if names.contains(&name) {
                 return None;
             }
@@ -114,11 +104,11 @@ impl KeyIndex {
             names.extend(beside.iter().map(KeyList::name).chain([name.clone()]));
             names.sort_unstable();
             names.dedup();
-            Some(names_to_bytes(&names))
+            Some(names)
         };
         let mut parts = Vec::new();
         for (number, scopes) in state.slots.sealed_scopes().iter().enumerate() {
-            let file = sealed.family(number, &KEYS, &choose)?;
+            let file = key_file(sealed, number, &choose)?;
             let Some(keys) = file.and_then(|file| SealedKeys::open(file, &name)) else {
                 continue;
             };
@@ -134,8 +124,8 @@ impl KeyIndex {
     }
 
     /// Whether an entry of a segment is not superseded.
-    fn counts(&self, part: &Part, slot: u32, is_by_scope: bool) -> bool {
-        self.is_newest(part, slot) && !self.memory(is_by_scope).owns(slot)
+    fn counts(&self, part: &Part, slot: u32) -> bool {
+        self.is_newest(part, slot) && !self.memory.owns(slot)
     }
 
     /// Whether no newer segment has a row of a slot.
@@ -145,9 +135,9 @@ impl KeyIndex {
     }
 
     /// Whether no entry of any segment is superseded.
-    fn is_whole(&self, is_by_scope: bool) -> bool {
+    fn is_whole(&self) -> bool {
         let sealed = self.sealed.as_ref();
-        sealed.is_none_or(|sealed| !sealed.has_replaced() && !self.memory(is_by_scope).owns_before(sealed.slots()))
+        sealed.is_none_or(|sealed| !sealed.has_replaced() && !self.memory.owns_before(sealed.slots()))
     }
 
     /// Where the slots of a range of keys are in segments.
@@ -192,38 +182,31 @@ impl KeyIndex {
             Some(_) => found.part.keys.scope_slot(place),
         });
         let is_in = move |slot: u32, scope: u32| !has_expired || state.scope_in(slot) == scope;
-        slots.filter(move |&slot| {
-            self.counts(found.part, slot, found.scope.is_some()) && found.scope.is_none_or(|scope| is_in(slot, scope))
-        })
+        slots.filter(move |&slot| self.counts(found.part, slot) && found.scope.is_none_or(|scope| is_in(slot, scope)))
     }
 
-    /// The slots of each key in memory.
-    fn slots_in_memory(&self, wanted: &KeyQuery<'_>) -> impl Iterator<Item = &RoaringBitmap> {
-        let inside =
-            |scope: u32, bound: &Bound<Vec<u8>>| bound.as_ref().map(|key| [&scope.to_be_bytes()[..], key].concat());
-        let ranges: Vec<KeyRange> = match wanted.scopes {
-            None => wanted.ranges.to_vec(),
+    /// The slots of each key in memory, as far as they are in the scopes.
+    fn slots_in_memory<'a>(
+        &'a self,
+        state: &'a State,
+        wanted: &KeyQuery<'a>,
+    ) -> impl Iterator<Item = Cow<'a, RoaringBitmap>> + use<'a> {
+        let (ranges, scopes) = (wanted.ranges, wanted.scopes);
+        let keys = ranges.iter().flat_map(|range| self.memory.between(range));
+        let inside = move |(_, slots): (&[u8], &'a RoaringBitmap)| match scopes {
+            None => Cow::Borrowed(slots),
             Some(scopes) => {
-                let pairs = scopes
-                    .iter()
-                    .flat_map(|scope| wanted.ranges.iter().map(move |range| (*scope, range)));
-                pairs
-                    .map(|(scope, (from, until))| (inside(scope, from), inside(scope, until)))
-                    .collect()
+                let is_seen = |slot: &u32| scopes.binary_search(&state.scope_in(*slot)).is_ok();
+                Cow::Owned(slots.iter().filter(is_seen).collect())
             }
         };
-        let memory = self.memory(wanted.scopes.is_some());
-        ranges
-            .into_iter()
-            .flat_map(|range| memory.between(&range))
-            .map(|(_, slots)| slots)
+        keys.map(inside).filter(|slots| !slots.is_empty())
     }
 
     /// How many slots stand in some ranges of keys, one in several of them counted for each; `None` if it is `most` or more, or takes more
     /// than so many keys to tell.
     pub fn count_below(&self, state: &State, wanted: &KeyQuery<'_>, most: u64, most_keys: usize) -> Option<u64> {
-        let is_whole =
-            self.is_whole(wanted.scopes.is_some()) && !(wanted.scopes.is_some() && state.scopes().has_expired());
+        let is_whole = self.is_whole() && !(wanted.scopes.is_some() && state.scopes().has_expired());
         let limit = usize::try_from(most).unwrap_or(usize::MAX);
         let (mut count, mut keys) = (0, 0);
         let mut add = |slots: u64, of_keys: usize| {
@@ -238,7 +221,7 @@ impl KeyIndex {
             };
             add(slots as u64, found.keys)?;
         }
-        for slots in self.slots_in_memory(wanted) {
+        for slots in self.slots_in_memory(state, wanted) {
             add(slots.len(), 1)?;
         }
         add(0, 0)
@@ -248,7 +231,8 @@ impl KeyIndex {
     pub fn slots(&self, state: &State, wanted: &KeyQuery<'_>) -> RoaringBitmap {
         let sealed = self.sealed_places(state, wanted);
         let sealed = gathered(sealed.iter().flat_map(|found| self.slots_at(state, found)).collect());
-        self.slots_in_memory(wanted).fold(sealed, |all, slots| all | slots)
+        self.slots_in_memory(state, wanted)
+            .fold(sealed, |all, slots| all | &*slots)
     }
 
     /// All entries from one key to before another, in order, or the other way round.
@@ -262,26 +246,26 @@ impl KeyIndex {
                 directed(places, reverse).map(move |place| (key, part.keys.slot(place)))
             };
             let entries = directed(keys, reverse).flat_map(slots_of);
-            let entries: Entries<'_> = Box::new(entries.filter(|(_, slot)| self.counts(part, *slot, false)));
+            let entries: Entries<'_> = Box::new(entries.filter(|(_, slot)| self.counts(part, *slot)));
             sources.push(entries.peekable());
         }
         let slots_of = move |(key, slots): (&'a [u8], &'a RoaringBitmap)| {
             directed(slots.iter(), reverse).map(move |slot| (key, slot))
         };
-        let entries: Entries<'_> = Box::new(directed(self.of_all.between(range), reverse).flat_map(slots_of));
+        let entries: Entries<'_> = Box::new(directed(self.memory.between(range), reverse).flat_map(slots_of));
         sources.push(entries.peekable());
         Merged { sources, reverse }
     }
 
     /// Whether a slot has a key.
     pub fn has(&self, slot: u32) -> bool {
-        self.of_all.has(slot) || (!self.of_all.owns(slot) && self.members().contains(slot))
+        self.memory.has(slot) || (!self.memory.owns(slot) && self.members().contains(slot))
     }
 
     /// Every slot that has a key, in no order.
     pub fn all_slots(&self) -> impl Iterator<Item = u32> {
-        let sealed = self.members().iter().filter(|slot| !self.of_all.owns(*slot));
-        sealed.chain(self.of_all.slots())
+        let sealed = self.members().iter().filter(|slot| !self.memory.owns(*slot));
+        sealed.chain(self.memory.slots())
     }
 
     fn members(&self) -> &RoaringBitmap {

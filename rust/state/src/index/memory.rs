@@ -34,17 +34,17 @@ impl MemoryKeys {
         self.mark.is_behind(state.changes()) || !is_same(self.sealed.as_ref(), state.slots.sealed())
     }
 
-    /// Takes in what changed in the state. By scope, the number of its scope is put before each key of a record.
+    /// Takes in what changed in the state.
     ///
     /// # Errors
     /// `Refused` if there is no memory for it.
-    pub fn follow(&mut self, state: &State, list: &KeyList, is_by_scope: bool) -> Result<(), Refused> {
+    pub fn follow(&mut self, state: &State, list: &KeyList) -> Result<(), Refused> {
         let is_same = is_same(self.sealed.as_ref(), state.slots.sealed());
         match state.changes().since(&self.mark).filter(|_| is_same) {
-            Some(slots) => self.take_all(state, slots.iter().copied(), list, is_by_scope)?,
+            Some(slots) => self.take_all(state, slots.iter().copied(), list)?,
             None => {
                 *self = Self::default();
-                self.take_all(state, state.slots.in_memory().into_iter(), list, is_by_scope)?;
+                self.take_all(state, state.slots.in_memory().into_iter(), list)?;
             }
         }
         self.sealed = state.slots.sealed().cloned();
@@ -57,13 +57,12 @@ impl MemoryKeys {
         state: &State,
         slots: impl ExactSizeIterator<Item = u32>,
         list: &KeyList,
-        is_by_scope: bool,
     ) -> Result<(), Refused> {
         memory::could_have(slots.len() * ENTRY_BYTES)?;
         for slot in slots {
             self.forget(slot);
             self.owned.insert(slot);
-            self.take(state, slot, list, is_by_scope);
+            self.take(state, slot, list);
         }
         Ok(())
     }
@@ -79,13 +78,9 @@ impl MemoryKeys {
         }
     }
 
-    fn take(&mut self, state: &State, slot: u32, list: &KeyList, is_by_scope: bool) {
+    fn take(&mut self, state: &State, slot: u32, list: &KeyList) {
         let mut own = Vec::new();
         for key in keys_in(state, slot, list) {
-            let key = match is_by_scope {
-                true => [&state.scope_in(slot).to_be_bytes()[..], &key].concat(),
-                false => key,
-            };
             // One copy of a key serves all who have it.
             let known = self.sorted.get_key_value(&key[..]).map(|(known, _)| Arc::clone(known));
             let key = known.unwrap_or_else(|| Arc::from(key));

@@ -17,8 +17,8 @@ use std::collections::HashMap;
 pub use fields::{FieldIndexes, INDEX_KIND, INDEX_PREFIX, MAX_INDEXES};
 pub use list::field;
 pub use ordered::{After, IndexLookup, OrderedIndex};
-pub use plan::{QueryPlan, is_of_all};
-pub use sealed::KEYS;
+pub use plan::QueryPlan;
+pub use sealed::{is_altered, lists_of, origin_in, write_key_file};
 
 use crate::state::State;
 use chronolog::event::faces::FaceIndex;
@@ -42,6 +42,6 @@ impl Indexes {
 
     /// The index of this name, if it knows this state as it is.
     pub fn fresh(&self, name: &str, state: &State) -> Option<&OrderedIndex> {
-        self.0.get(name).filter(|index| !index.is_behind(state))
+        self.0.get(name).filter(|index| !index.keys.is_behind(state))
     }
 }

@@ -41,22 +41,18 @@ pub struct After {
 /// The entries of an index.
 #[derive(Debug)]
 pub struct OrderedIndex {
-    index: &'static FaceIndex,
-    keys: KeyIndex,
+    /// The fields that it is by, and what it orders.
+    pub(crate) declared: &'static FaceIndex,
+    pub(crate) keys: KeyIndex,
 }
 
 impl OrderedIndex {
     /// An index that knows nothing yet.
     pub fn new(index: &'static FaceIndex) -> Self {
         Self {
-            index,
+            declared: index,
             keys: KeyIndex::new(KeyList::Face(index)),
         }
-    }
-
-    /// Whether the state has gone on.
-    pub fn is_behind(&self, state: &State) -> bool {
-        self.keys.is_behind(state, false)
     }
 
     /// Takes in what changed in the state.
@@ -64,8 +60,8 @@ impl OrderedIndex {
     /// # Errors
     /// `Refused` if there is no memory for it.
     pub fn follow(&mut self, state: &State) -> Result<(), Refused> {
-        let beside: Vec<KeyList> = indexes_beside(self.index).map(KeyList::Face).collect();
-        self.keys.follow(state, false, &beside)
+        let beside: Vec<KeyList> = indexes_beside(self.declared).map(KeyList::Face).collect();
+        self.keys.follow(state, &beside)
     }
 
     /// The slots that are looked up, in order.
@@ -86,21 +82,6 @@ impl OrderedIndex {
         let slots = entries.map(|(_, slot)| slot);
         let seen = slots.filter(|slot| sight.sees(state.scope_in(*slot)));
         seen.take(lookup.limit).collect()
-    }
-
-    /// The fields that it is by, and what it orders.
-    pub fn declared(&self) -> &'static FaceIndex {
-        self.index
-    }
-
-    /// Whether it has the record in a slot.
-    pub fn has(&self, slot: u32) -> bool {
-        self.keys.has(slot)
-    }
-
-    /// Every slot that it has, in no order.
-    pub fn slots(&self) -> impl Iterator<Item = u32> {
-        self.keys.all_slots()
     }
 
     /// The slots under one canonical value of the first field, in order, whoever sees them.

@@ -30,8 +30,8 @@ impl QueryPlan {
     /// Takes the way with the fewest entries, counting nothing that whoever asks does not see. The indexes must know the state.
     pub fn choose(state: &State, query: &Query, condition: &Condition, indexes: &FieldIndexes) -> Self {
         let sight = state.sight(&query.viewer);
-        let is_of_all = is_of_all(query);
-        let scopes = (!is_of_all).then(|| state.scopes().numbers(&sight));
+        // An index by value alone serves a question about all records.
+        let scopes = (*query.viewer.who() != Viewer::Everyone).then(|| state.scopes().numbers(&sight));
         let scopes = scopes.as_deref();
         let by_class =
             |most: u64| query.count_of(state, |class| condition.may_hold_for(&class.kind, &class.status), most);
@@ -93,11 +93,6 @@ impl QueryPlan {
         };
         self
     }
-}
-
-/// Whether a question is asked of all records: an index by value alone serves it.
-pub fn is_of_all(query: &Query) -> bool {
-    *query.viewer.who() == Viewer::Everyone
 }
 
 /// The plan in a line.

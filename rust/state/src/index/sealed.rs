@@ -1,27 +1,32 @@
-//! The family `keys`: the sorted keys of the rows of one segment, each with the slots that have it.
+//! Key files: the sorted keys of the rows of one segment, each with the slots that have it.
 //!
 //! A file holds several lists. Of each it has the keys, where their slots begin, and the slots; of a field also the same slots by scope, so
-//! that what one scope holds is counted without the others.
+//! that what one scope holds is counted without the others. It belongs to one segment, is made from its rows when it is first used, and is
+//! removed with it. Its meta states the rules by which it was made, the segment, and the names of its lists. It is checked as the rows are:
+//! a failed page sets the mark of the state.
 
 use std::hash::BuildHasher;
 use std::io;
 use std::ops::{Bound, Range};
-use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, PoisonError};
 
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 
 use super::list::KeyList;
 use crate::condition::KeyRange;
-use crate::segment::{ContainerWriter, Family, FamilyFile, NO_CLASS, Sealed, Segment};
+use crate::first_in;
+use crate::segment::{Container, ContainerWriter, Head, NO_CLASS, Sealed, Segment};
+use chronolog::disk::{DiskFile, Mapping, MemoryFile};
+use chronolog::memory::{self, Refused};
 
-/// The key files of segments. What one is for are the names of its lists.
-pub static KEYS: Family = Family {
-    name: "keys",
-    rules: 1,
-    bytes_per_row: 96,
-    build,
-};
+/// The version of the rules by which key files are made. A file of another version is replaced.
+const RULES: u32 = 1;
+/// So much memory is needed to make one, for each row of the segment.
+const BYTES_PER_ROW: usize = 96;
+/// The meta begins with the rules, then the origin of the log and the head of the segment.
+const ORIGIN: Range<usize> = 4..36;
 
 /// A list has so many numbers of sections.
 const SECTIONS: u32 = 8;
@@ -37,19 +42,30 @@ const SCOPE_STARTS: u32 = 4;
 /// The number of a key and a slot with that key, as u32 each, by scope, then in this order.
 const SCOPE_ENTRIES: u32 = 5;
 
-/// The names of lists as bytes.
-pub fn names_to_bytes(names: &[String]) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    for name in names {
-        bytes.extend_from_slice(&(name.len() as u32).to_le_bytes());
-        bytes.extend_from_slice(name.as_bytes());
-    }
-    bytes
+/// What the meta of the file of a segment begins with.
+fn prefix(head: &Head) -> Vec<u8> {
+    let mut meta = RULES.to_le_bytes().to_vec();
+    meta.extend_from_slice(&head.origin);
+    meta.extend_from_slice(&head.head);
+    meta.extend([head.from, head.to].iter().flat_map(|event| event.to_le_bytes()));
+    meta
 }
 
-/// The names of the lists that a file is for.
-pub fn names_in(mut bytes: &[u8]) -> Vec<String> {
+/// The origin of the log that a segment or a key file is of.
+pub fn origin_in(bytes: Mapping) -> Option<[u8; 32]> {
+    let file = Container::open(bytes, &Arc::default())?;
+    file.meta().get(ORIGIN)?.try_into().ok()
+}
+
+fn open(bytes: Mapping, failed: &Arc<AtomicBool>, head: &Head) -> Option<Container> {
+    let file = Container::open(bytes, failed)?;
+    file.meta().starts_with(&prefix(head)).then_some(file)
+}
+
+/// The names of the lists in the file of a segment.
+fn names_in(file: &Container) -> Vec<String> {
     let mut names = Vec::new();
+    let mut bytes = file.meta().get(prefix(&Head::default()).len()..).unwrap_or_default();
     while let Some((length, rest)) = bytes.split_first_chunk() {
         let Some((name, rest)) = rest.split_at_checked(u32::from_le_bytes(*length) as usize) else {
             break;
@@ -60,9 +76,101 @@ pub fn names_in(mut bytes: &[u8]) -> Vec<String> {
     names
 }
 
-fn build(sealed: &Sealed, number: usize, purpose: &[u8], out: &mut ContainerWriter) -> io::Result<()> {
+/// The key file beside the segment with this number. `choose` gets the lists that are there, and returns those that another file is to be
+/// made with, if they will not do. Where none can be kept it is made in memory. `None` if a check failed: the mark is set then.
+///
+/// # Errors
+/// `Refused` if there is no memory to make one.
+pub fn key_file(
+    sealed: &Sealed,
+    number: usize,
+    choose: &dyn Fn(Vec<String>) -> Option<Vec<String>>,
+) -> Result<Option<Arc<Container>>, Refused> {
     let segment = &sealed.segments()[number];
-    let lists: Vec<_> = names_in(purpose).iter().map(|name| KeyList::named(name)).collect();
+    let mut cached = segment.keys.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(file) = &*cached
+        && choose(names_in(file)).is_none()
+    {
+        return Ok(Some(Arc::clone(file)));
+    }
+    // Another process may have made one with more lists.
+    let known = kept(sealed, segment.head()).map(Arc::new).or_else(|| cached.clone());
+    if let Some(names) = choose(known.as_deref().map_or_else(Vec::new, names_in)) {
+        memory::could_have(segment.len() * BYTES_PER_ROW)?;
+        match make(sealed, number, &names) {
+            Some(made) => *cached = Some(Arc::new(made)),
+            None => {
+                segment.fail();
+                return Ok(None);
+            }
+        }
+    } else {
+        *cached = known;
+    }
+    Ok(cached.clone())
+}
+
+fn kept(sealed: &Sealed, head: &Head) -> Option<Container> {
+    open(sealed.folder()?.open(head)?, sealed.mark(), head)
+}
+
+fn make(sealed: &Sealed, number: usize, names: &[String]) -> Option<Container> {
+    let head = sealed.segments()[number].head();
+    let write = |file| write_key_file(sealed, number, names, file);
+    if let Some(Ok(true)) = sealed.folder().map(|folder| folder.write(head, &write))
+        && let Some(file) = kept(sealed, head).filter(|file| names_in(file) == names)
+    {
+        return Some(file);
+    }
+    if sealed.has_failed() {
+        return None;
+    }
+    let file = Arc::new(MemoryFile::default());
+    write(file.clone()).ok()?;
+    open(file.map(u64::MAX).ok()?, sealed.mark(), head)
+}
+
+/// Writes the key file of the segment with this number to an empty file.
+///
+/// # Errors
+/// `Io` if the disk refuses; `InvalidData` if a check failed.
+pub fn write_key_file(sealed: &Sealed, number: usize, names: &[String], file: Arc<dyn DiskFile>) -> io::Result<()> {
+    let mut out = ContainerWriter::new(file);
+    build(sealed, number, names, &mut out)?;
+    if sealed.has_failed() {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "a segment is damaged"));
+    }
+    let mut meta = prefix(sealed.segments()[number].head());
+    for name in names {
+        meta.extend_from_slice(&(name.len() as u32).to_le_bytes());
+        meta.extend_from_slice(name.as_bytes());
+    }
+    out.finish(&meta)?.sync()
+}
+
+/// Whether a key file would be used and is not what the rows give.
+///
+/// # Errors
+/// `InvalidData` if a check of the rows failed.
+pub fn is_altered(sealed: &Sealed, number: usize, file: &dyn DiskFile) -> io::Result<bool> {
+    let opened = open(file.map(u64::MAX)?, &Arc::default(), sealed.segments()[number].head());
+    let Some(opened) = opened.filter(Container::check_all) else {
+        return Ok(false);
+    };
+    let made = Arc::new(MemoryFile::default());
+    write_key_file(sealed, number, &names_in(&opened), made.clone())?;
+    Ok(made.contents() != file.map(u64::MAX)?.bytes())
+}
+
+/// The lists in the key file of a segment, if there is one.
+pub fn lists_of(sealed: &Sealed, number: usize) -> Option<Vec<String>> {
+    let file = key_file(sealed, number, &|_| None).ok()??;
+    Some(names_in(&file))
+}
+
+fn build(sealed: &Sealed, number: usize, names: &[String], out: &mut ContainerWriter) -> io::Result<()> {
+    let segment = &sealed.segments()[number];
+    let lists: Vec<_> = names.iter().map(|name| KeyList::named(name)).collect();
     let of_class = |(kind, status, face): &(Vec<u8>, Vec<u8>, bool)| {
         let lists = lists.iter().enumerate();
         let wanted = lists.filter_map(|(at, list)| Some((at, list.as_ref()?)));
@@ -206,7 +314,7 @@ fn add_numbers(out: &mut ContainerWriter, id: u32, numbers: Vec<u32>) -> io::Res
 /// One list of the key file of a segment.
 #[derive(Debug)]
 pub struct SealedKeys {
-    file: Arc<FamilyFile>,
+    file: Arc<Container>,
     /// By the numbers of sections above.
     sections: [Range<usize>; 6],
     keys: u32,
@@ -215,18 +323,18 @@ pub struct SealedKeys {
 
 impl SealedKeys {
     /// The list of a name; `None` if the file lacks it or is damaged.
-    pub fn open(file: Arc<FamilyFile>, name: &str) -> Option<Self> {
-        let place = names_in(file.purpose()).iter().position(|known| known == name)?;
+    pub fn open(file: Arc<Container>, name: &str) -> Option<Self> {
+        let place = names_in(&file).iter().position(|known| known == name)?;
         let first = u32::try_from(place).ok()? * SECTIONS;
         let sections: [Range<usize>; 6] = [KEY_STARTS, KEY_BYTES, SLOT_STARTS, SLOTS, SCOPE_STARTS, SCOPE_ENTRIES]
-            .map(|section| file.file().section(first + section));
+            .map(|section| file.section(first + section));
         let count = |section: u32, width: usize| sections[section as usize].len() / width;
         let keys = count(KEY_STARTS, 8).checked_sub(1);
         let slots = u32::try_from(count(SLOTS, 4)).ok();
         let is_whole = keys == count(SLOT_STARTS, 4).checked_sub(1);
         let keys = keys.filter(|_| is_whole).and_then(|keys| u32::try_from(keys).ok());
         let (Some(keys), Some(slots)) = (keys, slots) else {
-            file.file().fail();
+            file.fail();
             return None;
         };
         Some(Self {
@@ -242,7 +350,7 @@ impl SealedKeys {
         let start = section.start + at * N;
         let inside = (start + N <= section.end).then_some(start..start + N);
         // A place outside of the file fails its check.
-        let bytes = self.file.file().bytes(inside.unwrap_or(usize::MAX..usize::MAX));
+        let bytes = self.file.bytes(inside.unwrap_or(usize::MAX..usize::MAX));
         bytes.and_then(|bytes| bytes.try_into().ok()).unwrap_or([0; N])
     }
 
@@ -262,7 +370,7 @@ impl SealedKeys {
         let range = place(at as usize).zip(place(at as usize + 1));
         let range = range.filter(|(start, end)| start <= end && *end <= bytes.end);
         let (start, end) = range.unwrap_or((usize::MAX, usize::MAX));
-        self.file.file().bytes(start..end).unwrap_or_default()
+        self.file.bytes(start..end).unwrap_or_default()
     }
 
     /// The first key for which this does not hold, which holds for all before it.
@@ -323,17 +431,4 @@ impl SealedKeys {
             false => self.number(SCOPE_ENTRIES, 2 * place + 1),
         }
     }
-}
-
-/// The first number for which this does not hold, which holds for all before it.
-fn first_in(numbers: Range<u32>, is_before: impl Fn(u32) -> bool) -> u32 {
-    let (mut low, mut high) = (numbers.start, numbers.end.max(numbers.start));
-    while low < high {
-        let middle = low.midpoint(high);
-        match is_before(middle) {
-            true => low = middle + 1,
-            false => high = middle,
-        }
-    }
-    low
 }

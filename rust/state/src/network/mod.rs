@@ -5,17 +5,10 @@
 //! joins an end which does not count joins nothing.
 
 mod net;
+mod walks;
 
-mod islands;
-
-mod reach;
-
-mod routes;
-
-pub use islands::islands;
 pub use net::{Direction, Net, Steps};
-pub use reach::reach;
-pub use routes::routes;
+pub use walks::{islands, reach, routes};
 
 #[cfg(test)]
 mod tests;

@@ -91,7 +91,8 @@ impl<'a> Net<'a> {
     /// Every end that may be entered.
     pub fn all_ends(&self) -> impl Iterator<Item = u32> {
         self.ends
-            .slots()
+            .keys
+            .all_slots()
             .filter(|&slot| self.sees(slot) && self.may_enter(slot))
     }
 
@@ -99,7 +100,8 @@ impl<'a> Net<'a> {
     pub fn all_joined(&self) -> impl Iterator<Item = (u32, u32)> {
         let of = |slot, index: &OrderedIndex| self.far_end(slot, index);
         self.by_source
-            .slots()
+            .keys
+            .all_slots()
             .filter(|&slot| self.passes(slot))
             .filter_map(move |slot| Some((of(slot, self.by_source)?, of(slot, self.by_target)?)))
     }
@@ -131,7 +133,7 @@ impl<'a> Net<'a> {
 
     /// The end that a record names in the field of an index, if it may be entered.
     fn far_end(&self, joint: u32, index: &OrderedIndex) -> Option<u32> {
-        let path = index.declared().by.first()?;
+        let path = index.declared.by.first()?;
         let record = self.state.slots.record(joint);
         let value = field(&record, path)?;
         let name = value.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
@@ -147,7 +149,7 @@ impl<'a> Net<'a> {
     }
 
     fn counts(&self, slot: u32) -> bool {
-        self.ends.has(slot) && self.sees(slot)
+        self.ends.keys.has(slot) && self.sees(slot)
     }
 
     fn passes(&self, joint: u32) -> bool {
@@ -156,7 +158,7 @@ impl<'a> Net<'a> {
     }
 
     fn may_enter(&self, end: u32) -> bool {
-        let path = self.ends.declared().by.first();
+        let path = self.ends.declared.by.first();
         let is_kind = |kinds: &[Vec<u8>]| {
             let record = self.state.slots.record(end);
             is_among(kinds, path.and_then(|path| field(&record, path)))

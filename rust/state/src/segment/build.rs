@@ -129,28 +129,6 @@ impl Head {
     }
 }
 
-/// The rows of a segment: first those of slots that have a row in an earlier segment, ascending, then one for each further slot.
-pub trait Rows {
-    /// How many there are.
-    fn len(&self) -> usize;
-    /// Whether there are none.
-    fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-    /// One of them.
-    fn row(&self, at: usize) -> SegmentRow;
-}
-
-impl Rows for Vec<SegmentRow> {
-    fn len(&self) -> usize {
-        Vec::len(self)
-    }
-
-    fn row(&self, at: usize) -> SegmentRow {
-        self[at]
-    }
-}
-
 /// All that is written beside the rows.
 #[derive(Clone, Debug, Default)]
 pub struct SegmentDraft {
@@ -172,74 +150,78 @@ pub struct SegmentDraft {
     pub renames: Vec<[u32; 2]>,
 }
 
+/// The rows of a segment: how many, and each by its place. First come those of slots that have a row in an earlier segment, ascending,
+/// then one for each further slot.
+pub(super) type Rows<'a> = (usize, &'a dyn Fn(usize) -> SegmentRow);
+
 /// Writes a segment to an empty file and syncs it.
 ///
 /// # Errors
 /// What the disk says; the file is then not a segment.
-pub fn write(file: Arc<dyn DiskFile>, draft: &SegmentDraft, rows: &impl Rows) -> io::Result<()> {
+pub fn write(file: Arc<dyn DiskFile>, draft: &SegmentDraft, rows: &[SegmentRow]) -> io::Result<()> {
+    write_rows(file, draft, (rows.len(), &|at| rows[at]))
+}
+
+fn write_rows(file: Arc<dyn DiskFile>, draft: &SegmentDraft, (count, row): Rows<'_>) -> io::Result<()> {
     let mut out = ContainerWriter::new(file);
-    let replaced = (0..rows.len())
-        .take_while(|&at| rows.row(at).ordinal < draft.head.first_slot)
-        .count();
-    column(&mut out, section::ORDINALS, 0..replaced, |at| {
-        rows.row(at).ordinal.to_le_bytes()
-    })?;
-    let all = || 0..rows.len();
-    column(&mut out, section::LOCATORS, all(), |at| rows.row(at).locator.to_bytes())?;
-    column(&mut out, section::IDS, all(), |at| {
-        pair(rows.row(at).id.start, rows.row(at).id.end)
-    })?;
-    column(&mut out, section::HASHES, all(), |at| {
-        rows.row(at).id_hash.to_le_bytes()
-    })?;
-    column(&mut out, section::CLASSES, all(), |at| rows.row(at).class.to_le_bytes())?;
-    column(&mut out, section::SCOPES, all(), |at| rows.row(at).scope.to_le_bytes())?;
-    column(&mut out, section::CONFIDENCES, all(), |at| {
-        rows.row(at).confidence.to_le_bytes()
-    })?;
-    column(&mut out, section::MOMENTS, all(), |at| four(rows.row(at).moments))?;
-    column(&mut out, section::LAST_EVENTS, all(), |at| {
-        rows.row(at).last_event.to_le_bytes()
-    })?;
-    let mut due: Vec<(i64, u32)> = all()
-        .map(|at| rows.row(at))
-        .filter(|row| row.expires != NEVER)
-        .map(|row| (row.expires, row.ordinal))
-        .collect();
+    let all = || (0..count).map(row);
+    let replaced = all().take_while(|row| row.ordinal < draft.head.first_slot);
+    column(
+        &mut out,
+        section::ORDINALS,
+        replaced.map(|row| row.ordinal.to_le_bytes()),
+    )?;
+    column(&mut out, section::LOCATORS, all().map(|row| row.locator.to_bytes()))?;
+    column(&mut out, section::IDS, all().map(|row| pair(row.id.start, row.id.end)))?;
+    column(&mut out, section::HASHES, all().map(|row| row.id_hash.to_le_bytes()))?;
+    column(&mut out, section::CLASSES, all().map(|row| row.class.to_le_bytes()))?;
+    column(&mut out, section::SCOPES, all().map(|row| row.scope.to_le_bytes()))?;
+    column(
+        &mut out,
+        section::CONFIDENCES,
+        all().map(|row| row.confidence.to_le_bytes()),
+    )?;
+    column(&mut out, section::MOMENTS, all().map(|row| four(row.moments)))?;
+    column(
+        &mut out,
+        section::LAST_EVENTS,
+        all().map(|row| row.last_event.to_le_bytes()),
+    )?;
+    let due = all().filter(|row| row.expires != NEVER);
+    let mut due: Vec<(i64, u32)> = due.map(|row| (row.expires, row.ordinal)).collect();
     due.sort_unstable();
     if !due.is_empty() {
-        column(&mut out, section::EXPIRIES, all(), |at| {
-            rows.row(at).expires.to_le_bytes()
-        })?;
+        column(&mut out, section::EXPIRIES, all().map(|row| row.expires.to_le_bytes()))?;
         out.begin(section::EXPIRY_KEYS)?;
         for (moment, ordinal) in due {
             out.add(&moment.to_le_bytes())?;
             out.add(&u64::from(ordinal).to_le_bytes())?;
         }
     }
-    let hashes = all()
-        .map(|at| rows.row(at))
-        .map(|row| (!row.locator.is_gone).then_some(row.id_hash));
+    let hashes = all().map(|row| (!row.locator.is_gone).then_some(row.id_hash));
     out.section(section::ID_TABLE, &ids::build(hashes))?;
-    write_names(&mut out, draft, rows)?;
+    write_names(&mut out, draft, all())?;
     out.begin(section::EVENTS)?;
     for event in &draft.events {
         out.add(&event.offset.to_le_bytes())?;
         out.add(&pair(event.slot, event.earlier))?;
     }
-    out.begin(section::FURTHER)?;
-    for number in draft.further.as_flattened() {
-        out.add(&number.to_le_bytes())?;
-    }
+    let number = |number: &u32| number.to_le_bytes();
+    column(
+        &mut out,
+        section::FURTHER,
+        draft.further.as_flattened().iter().map(number),
+    )?;
     out.begin(section::RUNS)?;
     for (first, seq) in &draft.runs {
         out.add(&u64::from(*first).to_le_bytes())?;
         out.add(&seq.to_le_bytes())?;
     }
-    out.begin(section::RENAMES)?;
-    for number in draft.renames.as_flattened() {
-        out.add(&number.to_le_bytes())?;
-    }
+    column(
+        &mut out,
+        section::RENAMES,
+        draft.renames.as_flattened().iter().map(number),
+    )?;
     out.section(section::INLINE, &draft.inline)?;
     out.finish(&draft.head.to_bytes())?.sync()
 }
@@ -247,14 +229,10 @@ pub fn write(file: Arc<dyn DiskFile>, draft: &SegmentDraft, rows: &impl Rows) ->
 fn column<const N: usize>(
     out: &mut ContainerWriter,
     id: u32,
-    rows: std::ops::Range<usize>,
-    value: impl Fn(usize) -> [u8; N],
+    mut values: impl Iterator<Item = [u8; N]>,
 ) -> io::Result<()> {
     out.begin(id)?;
-    for at in rows {
-        out.add(&value(at))?;
-    }
-    Ok(())
+    values.try_for_each(|value| out.add(&value))
 }
 
 fn pair(one: u32, other: u32) -> [u8; 8] {
@@ -270,13 +248,14 @@ fn four(numbers: [i64; 4]) -> [u8; 32] {
 }
 
 /// Names and sets of the classes and scopes.
-fn write_names(out: &mut ContainerWriter, draft: &SegmentDraft, rows: &impl Rows) -> io::Result<()> {
+fn write_names(
+    out: &mut ContainerWriter,
+    draft: &SegmentDraft,
+    rows: impl Iterator<Item = SegmentRow>,
+) -> io::Result<()> {
     let mut classes = vec![RoaringBitmap::new(); draft.classes.len()];
     let mut scopes = vec![RoaringBitmap::new(); draft.scopes.len()];
-    for row in (0..rows.len())
-        .map(|at| rows.row(at))
-        .filter(|row| row.class != NO_CLASS)
-    {
+    for row in rows.filter(|row| row.class != NO_CLASS) {
         classes[row.class as usize].insert(row.ordinal);
         scopes[row.scope as usize].insert(row.ordinal);
     }
@@ -312,42 +291,6 @@ fn write_sets(out: &mut ContainerWriter, id: u32, sets: &mut [RoaringBitmap]) ->
     Ok(())
 }
 
-/// The newest rows of neighbouring segments.
-struct Merged<'a> {
-    sealed: &'a Sealed,
-    /// Segment and row of each, in order.
-    rows: Vec<(u32, u32)>,
-    /// For each segment, the place of its classes and scopes in the merged names.
-    classes: Vec<Vec<u32>>,
-    scopes: Vec<Vec<u32>>,
-    /// For each segment, where its inline records begin.
-    inline: Vec<u64>,
-    first_segment: usize,
-}
-
-impl Rows for Merged<'_> {
-    fn len(&self) -> usize {
-        self.rows.len()
-    }
-
-    fn row(&self, at: usize) -> SegmentRow {
-        let (segment, row) = self.rows[at];
-        let within = segment as usize - self.first_segment;
-        let mut row = self.sealed.segments()[segment as usize].row(row);
-        if row.class != NO_CLASS {
-            row.class = self.classes[within]
-                .get(row.class as usize)
-                .copied()
-                .unwrap_or(NO_CLASS);
-            row.scope = self.scopes[within].get(row.scope as usize).copied().unwrap_or(0);
-        }
-        if row.locator.source == Source::Inline {
-            row.locator.offset += self.inline[within];
-        }
-        row
-    }
-}
-
 /// Writes one segment in place of some neighbours, which are given by their places in `sealed`.
 ///
 /// # Errors
@@ -366,33 +309,24 @@ pub fn merge(file: Arc<dyn DiskFile>, sealed: &Sealed, which: std::ops::Range<us
         ..SegmentDraft::default()
     };
     let mut newest: HashMap<u32, (u32, u32)> = HashMap::new();
-    let mut merged = Merged {
-        sealed,
-        rows: Vec::new(),
-        classes: Vec::new(),
-        scopes: Vec::new(),
-        inline: Vec::new(),
-        first_segment: which.start,
-    };
+    // For each segment, the place of its classes and scopes in the merged names, and where its inline records begin.
+    let (mut class_places, mut scope_places, mut inline) = (Vec::new(), Vec::new(), Vec::new());
     let (mut classes, mut scopes) = (HashMap::new(), HashMap::new());
     for (number, part) in (which.start as u32..).zip(parts) {
         let replaced = (0..part.replaced() as u32).map(|row| (part.ordinal(row), (number, row)));
         newest.extend(replaced);
-        merged.inline.push(draft.inline.len() as u64);
+        inline.push(draft.inline.len() as u64);
         draft.inline.extend_from_slice(part.inline());
         let names = part.class_names().into_iter();
-        merged.classes.push(
-            names
-                .map(|name| place_of(&mut draft.classes, &mut classes, name.clone(), name))
-                .collect(),
-        );
+        let places = names.map(|name| place_of(&mut draft.classes, &mut classes, name.clone(), name));
+        class_places.push(places.collect::<Vec<u32>>());
         let mut places = Vec::new();
         for (name, spoken) in part.scope_names() {
             let place = place_of(&mut draft.scopes, &mut scopes, name.clone(), (name, spoken));
             draft.scopes[place as usize].1 = spoken;
             places.push(place);
         }
-        merged.scopes.push(places);
+        scope_places.push(places);
         draft
             .events
             .extend((part.head().from..part.head().to).map(|index| part.event(index)));
@@ -416,37 +350,35 @@ pub fn merge(file: Arc<dyn DiskFile>, sealed: &Sealed, which: std::ops::Range<us
         .map(|(slot, at)| (*slot, *at))
         .collect();
     replaced.sort_unstable();
-    merged.rows.extend(replaced.into_iter().map(|(_, at)| at));
+    let mut rows: Vec<(u32, u32)> = replaced.into_iter().map(|(_, at)| at).collect();
     for (number, part) in (which.start as u32..).zip(parts) {
         for slot in part.head().first_slot..part.head().end_slot {
             let own = (number, part.replaced() as u32 + (slot - part.head().first_slot));
-            merged.rows.push(newest.get(&slot).copied().unwrap_or(own));
+            rows.push(newest.get(&slot).copied().unwrap_or(own));
         }
     }
     drop(newest);
-    let rows = WithoutGone { rows: &merged, gone };
-    write(file, &draft, &rows)?;
+    let row = |at: usize| {
+        let (segment, row) = rows[at];
+        let within = segment as usize - which.start;
+        let mut row = sealed.segments()[segment as usize].row(row);
+        if row.class != NO_CLASS {
+            row.class = class_places[within]
+                .get(row.class as usize)
+                .copied()
+                .unwrap_or(NO_CLASS);
+            row.scope = scope_places[within].get(row.scope as usize).copied().unwrap_or(0);
+        }
+        if row.locator.source == Source::Inline {
+            row.locator.offset += inline[within];
+        }
+        row.locator.is_gone |= !gone.is_empty() && gone.contains(&row.ordinal);
+        row
+    };
+    write_rows(file, &draft, (rows.len(), &row))?;
     match sealed.has_failed() {
         true => Err(io::Error::new(io::ErrorKind::InvalidData, "a segment is damaged")),
         false => Ok(()),
-    }
-}
-
-/// Rows of which some are not found by their ids any more.
-struct WithoutGone<'a> {
-    rows: &'a Merged<'a>,
-    gone: Vec<u32>,
-}
-
-impl Rows for WithoutGone<'_> {
-    fn len(&self) -> usize {
-        self.rows.len()
-    }
-
-    fn row(&self, at: usize) -> SegmentRow {
-        let mut row = self.rows.row(at);
-        row.locator.is_gone |= !self.gone.is_empty() && self.gone.contains(&row.ordinal);
-        row
     }
 }
 

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use bytemuck::Pod;
 
 use super::container::{Container, SectionId};
+use crate::first_in;
 
 #[cfg(target_endian = "big")]
 compile_error!("columns are mapped as they are in files: in little-endian order");
@@ -170,14 +171,6 @@ impl JoinedNames {
 
     /// Where the first name is that is not below this one, if they are sorted.
     pub fn first_from(&self, name: &[u8]) -> usize {
-        let (mut low, mut high) = (0, self.len());
-        while low < high {
-            let middle = low.midpoint(high);
-            match self.get(middle) < name {
-                true => low = middle + 1,
-                false => high = middle,
-            }
-        }
-        low
+        first_in(0..self.len() as u32, |at| self.get(at as usize) < name) as usize
     }
 }

@@ -9,16 +9,14 @@
 mod build;
 mod column;
 mod container;
-mod family;
 mod ids;
 mod read;
 mod window;
 
-pub use build::{ClassName, EventRow, Head, Rows, ScopeName, SegmentDraft, SegmentRow, merge, write};
+pub use build::{ClassName, EventRow, Head, ScopeName, SegmentDraft, SegmentRow, merge, write};
 pub use column::{Column, JoinedNames};
 pub use container::{Container, ContainerWriter, SectionId};
-pub use family::{ChoosePurpose, Family, FamilyFile, FamilyFolder, origin_in};
-pub use read::{Sealed, Segment, Sources, seed_of};
+pub use read::{KeyFolder, Sealed, Segment, Sources, seed_of};
 
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
@@ -56,6 +54,8 @@ mod section {
     pub const RUNS: u32 = 19;
     pub const INLINE: u32 = 20;
     pub const RENAMES: u32 = 21;
+    /// One more than the last of them.
+    pub const COUNT: usize = 22;
 }
 
 /// Where the bytes of a record are.

@@ -1,10 +1,12 @@
 //! Reads segments: the rows of one, and the newest row of a slot among all.
 
 use std::borrow::Cow;
+use std::io;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
+use crate::first_in;
 use chronolog::disk::{DiskFile, Mapping};
 use chronolog::event::salt;
 use chronolog::json::{self, Span};
@@ -13,7 +15,6 @@ use roaring::RoaringBitmap;
 
 use super::build::{ClassName, EventRow, Head, ScopeName, SegmentRow};
 use super::container::Container;
-use super::family::{FamilyFolder, OpenFamilies};
 use super::window::{self, FileNumber};
 use super::{LOCATOR_BYTES, Locator, NEVER, NO_EVENT, SEVERAL, Source, check_of, id_hash, ids, section};
 
@@ -27,26 +28,10 @@ pub struct Segment {
     head: Head,
     rows: u32,
     replaced: u32,
-    sections: Sections,
-    pub(super) families: OpenFamilies,
-}
-
-/// Where the sections lie that are read by row or event.
-#[derive(Debug)]
-struct Sections {
-    ordinals: Range<usize>,
-    locators: usize,
-    ids: usize,
-    hashes: usize,
-    classes: usize,
-    scopes: usize,
-    confidences: usize,
-    moments: usize,
-    last_events: usize,
-    expiries: Range<usize>,
-    id_table: Range<usize>,
-    events: usize,
-    further: Range<usize>,
+    /// Where each section lies, by its number.
+    sections: [Range<usize>; section::COUNT],
+    /// Its key file, once it was opened.
+    pub(crate) keys: Mutex<Option<Arc<Container>>>,
 }
 
 impl Segment {
@@ -80,29 +65,13 @@ impl Segment {
         {
             return None;
         }
-        let start = |id: u32| file.section(id).start;
-        let sections = Sections {
-            ordinals: file.section(section::ORDINALS),
-            locators: start(section::LOCATORS),
-            ids: start(section::IDS),
-            hashes: start(section::HASHES),
-            classes: start(section::CLASSES),
-            scopes: start(section::SCOPES),
-            confidences: start(section::CONFIDENCES),
-            moments: start(section::MOMENTS),
-            last_events: start(section::LAST_EVENTS),
-            expiries,
-            id_table: file.section(section::ID_TABLE),
-            events: start(section::EVENTS),
-            further: file.section(section::FURTHER),
-        };
         Some(Self {
             rows: u32::try_from(rows).ok()?,
             replaced: u32::try_from(replaced).ok()?,
+            sections: std::array::from_fn(|id| file.section(id as u32)),
             file,
             head,
-            sections,
-            families: OpenFamilies::default(),
+            keys: Mutex::default(),
         })
     }
 
@@ -111,7 +80,7 @@ impl Segment {
         &self.head
     }
 
-    pub(super) fn fail(&self) {
+    pub(crate) fn fail(&self) {
         self.file.fail();
     }
 
@@ -137,13 +106,18 @@ impl Segment {
     }
 
     #[inline]
-    fn word(&self, start: usize, at: u32) -> u32 {
-        u32::from_le_bytes(self.array(start + at as usize * 4))
+    fn start(&self, id: u32) -> usize {
+        self.sections[id as usize].start
     }
 
     #[inline]
-    fn long(&self, start: usize, at: u32) -> u64 {
-        u64::from_le_bytes(self.array(start + at as usize * 8))
+    fn word(&self, id: u32, at: u32) -> u32 {
+        u32::from_le_bytes(self.array(self.start(id) + at as usize * 4))
+    }
+
+    #[inline]
+    fn long(&self, id: u32, at: u32) -> u64 {
+        u64::from_le_bytes(self.array(self.start(id) + at as usize * 8))
     }
 
     /// The slot of a row.
@@ -151,55 +125,55 @@ impl Segment {
     pub fn ordinal(&self, row: u32) -> u32 {
         match row.checked_sub(self.replaced) {
             Some(fresh) => self.head.first_slot + fresh,
-            None => self.word(self.sections.ordinals.start, row),
+            None => self.word(section::ORDINALS, row),
         }
     }
 
     /// One of its rows.
     pub fn row(&self, row: u32) -> SegmentRow {
-        let moments: [u8; 32] = self.array(self.sections.moments + row as usize * 32);
+        let moments: [u8; 32] = self.array(self.start(section::MOMENTS) + row as usize * 32);
         let moment = |at: usize| i64::from_le_bytes(std::array::from_fn(|byte| moments[at * 8 + byte]));
         SegmentRow {
             ordinal: self.ordinal(row),
             locator: self.locator(row),
             id: self.id_span(row),
-            id_hash: self.long(self.sections.hashes, row),
-            class: self.word(self.sections.classes, row),
-            scope: self.word(self.sections.scopes, row),
-            confidence: f64::from_bits(self.long(self.sections.confidences, row)),
+            id_hash: self.long(section::HASHES, row),
+            class: self.word(section::CLASSES, row),
+            scope: self.word(section::SCOPES, row),
+            confidence: f64::from_bits(self.long(section::CONFIDENCES, row)),
             moments: [moment(0), moment(1), moment(2), moment(3)],
-            last_event: self.word(self.sections.last_events, row),
+            last_event: self.word(section::LAST_EVENTS, row),
             expires: self.expires(row),
         }
     }
 
     /// The hash of the id of a row.
     pub fn id_hash(&self, row: u32) -> u64 {
-        self.long(self.sections.hashes, row)
+        self.long(section::HASHES, row)
     }
 
     /// The class of a row, by its place in the names of the segment.
     pub fn class(&self, row: u32) -> u32 {
-        self.word(self.sections.classes, row)
+        self.word(section::CLASSES, row)
     }
 
     /// The scope of a row, by its place in the names of the segment.
     pub fn scope(&self, row: u32) -> u32 {
-        self.word(self.sections.scopes, row)
+        self.word(section::SCOPES, row)
     }
 
     /// The confidence of a row.
     pub fn confidence(&self, row: u32) -> f64 {
-        f64::from_bits(self.long(self.sections.confidences, row))
+        f64::from_bits(self.long(section::CONFIDENCES, row))
     }
 
     fn locator(&self, row: u32) -> Locator {
-        Locator::from_bytes(self.array(self.sections.locators + row as usize * LOCATOR_BYTES))
+        Locator::from_bytes(self.array(self.start(section::LOCATORS) + row as usize * LOCATOR_BYTES))
     }
 
     /// Where the id of a row is in its record.
     pub fn id_span(&self, row: u32) -> Span {
-        let id = self.long(self.sections.ids, row);
+        let id = self.long(section::IDS, row);
         Span {
             start: id as u32,
             end: (id >> 32) as u32,
@@ -208,16 +182,16 @@ impl Segment {
 
     /// When a row expires, or `NEVER`.
     pub fn expires(&self, row: u32) -> i64 {
-        match self.sections.expiries.is_empty() {
+        match self.sections[section::EXPIRIES as usize].is_empty() {
             true => NEVER,
-            false => self.long(self.sections.expiries.start, row) as i64,
+            false => self.long(section::EXPIRIES, row) as i64,
         }
     }
 
     /// One of its events, by its index in the log.
     #[inline]
     pub fn event(&self, index: u32) -> EventRow {
-        let at = self.sections.events + (index - self.head.from) as usize * EVENT_BYTES;
+        let at = self.start(section::EVENTS) + (index - self.head.from) as usize * EVENT_BYTES;
         let bytes: [u8; EVENT_BYTES] = self.array(at);
         let word = |at: usize| u32::from_le_bytes(std::array::from_fn(|byte| bytes[at + byte]));
         EventRow {
@@ -232,26 +206,20 @@ impl Segment {
         (0..self.further_len()).map(|at| self.further_at(at))
     }
 
-    fn further_len(&self) -> usize {
-        self.sections.further.len() / FURTHER_BYTES
+    fn further_len(&self) -> u32 {
+        (self.sections[section::FURTHER as usize].len() / FURTHER_BYTES) as u32
     }
 
-    fn further_at(&self, at: usize) -> [u32; 3] {
-        let bytes: [u8; FURTHER_BYTES] = self.array(self.sections.further.start + at * FURTHER_BYTES);
+    fn further_at(&self, at: u32) -> [u32; 3] {
+        let bytes: [u8; FURTHER_BYTES] = self.array(self.start(section::FURTHER) + at as usize * FURTHER_BYTES);
         std::array::from_fn(|part| u32::from_le_bytes(std::array::from_fn(|byte| bytes[part * 4 + byte])))
     }
 
     /// The records of one event about several.
     pub fn further_of(&self, index: u32) -> impl Iterator<Item = [u32; 3]> + '_ {
-        let (mut low, mut high) = (0, self.further_len());
-        while low < high {
-            let middle = low.midpoint(high);
-            match self.further_at(middle)[0] < index {
-                true => low = middle + 1,
-                false => high = middle,
-            }
-        }
-        let rest = (low..self.further_len()).map(|at| self.further_at(at));
+        let all = 0..self.further_len();
+        let first = first_in(all.clone(), |at| self.further_at(at)[0] < index);
+        let rest = (first..all.end).map(|at| self.further_at(at));
         rest.take_while(move |[event, ..]| *event == index)
     }
 
@@ -275,28 +243,17 @@ impl Segment {
 
     /// What expires after a moment and not after another, as moment and slot, in order.
     pub fn due(&self, from: i64, until: i64) -> Vec<(i64, u32)> {
-        let keys = self.file.section(section::EXPIRY_KEYS);
-        let moment = |at: usize| self.long(keys.start, 2 * at as u32) as i64;
-        let first_behind = |end: i64| {
-            let (mut low, mut high) = (0, keys.len() / 16);
-            while low < high {
-                let middle = low.midpoint(high);
-                match moment(middle) <= end {
-                    true => low = middle + 1,
-                    false => high = middle,
-                }
-            }
-            low
-        };
-        let range = first_behind(from)..first_behind(until);
-        range
-            .map(|at| (moment(at), self.long(keys.start, 2 * at as u32 + 1) as u32))
-            .collect()
+        let count = (self.sections[section::EXPIRY_KEYS as usize].len() / 16) as u32;
+        let moment = |at: u32| self.long(section::EXPIRY_KEYS, 2 * at) as i64;
+        let first_behind = |limit: i64| first_in(0..count, |at| moment(at) <= limit);
+        let slot = |at: u32| self.long(section::EXPIRY_KEYS, 2 * at + 1) as u32;
+        let due = first_behind(from)..first_behind(until);
+        due.map(|at| (moment(at), slot(at))).collect()
     }
 
     /// Whether anything in it expires.
     pub fn has_expiries(&self) -> bool {
-        !self.sections.expiries.is_empty()
+        !self.sections[section::EXPIRIES as usize].is_empty()
     }
 
     /// The bytes of its inline records.
@@ -365,10 +322,10 @@ impl Segment {
 
     /// Calls `visit` with every row whose id may have this hash, until it returns true.
     fn find(&self, hash: u64, mut visit: impl FnMut(u32) -> bool) {
-        let table = self.sections.id_table.clone();
+        let table = self.sections[section::ID_TABLE as usize].clone();
         let bucket = |range: Range<usize>| self.file.bytes(table.start + range.start..table.start + range.end);
         ids::find(hash, ids::bucket_count(table.len()), bucket, |row| {
-            row < self.rows && self.long(self.sections.hashes, row) == hash && visit(row)
+            row < self.rows && self.long(section::HASHES, row) == hash && visit(row)
         });
     }
 }
@@ -403,13 +360,24 @@ impl<'a> Texts<'a> {
     }
 }
 
+/// Where the key files of segments are kept.
+pub trait KeyFolder: Send + Sync {
+    /// The file of a segment, if there is one.
+    fn open(&self, head: &Head) -> Option<Mapping>;
+    /// Lets a file be written and gives it its name; false if it cannot be kept.
+    ///
+    /// # Errors
+    /// `Io` if the disk refuses, and the errors of `write`.
+    fn write(&self, head: &Head, write: &dyn Fn(Arc<dyn DiskFile>) -> io::Result<()>) -> io::Result<bool>;
+}
+
 /// The files that hold canonical bytes.
 #[derive(Clone)]
 pub struct Sources {
     log: Arc<dyn DiskFile>,
     base: Option<Arc<dyn DiskFile>>,
     numbers: [FileNumber; 2],
-    folder: Arc<OnceLock<Arc<dyn FamilyFolder>>>,
+    folder: Arc<OnceLock<Arc<dyn KeyFolder>>>,
 }
 
 impl Sources {
@@ -424,8 +392,8 @@ impl Sources {
         }
     }
 
-    /// Sets where family files are kept; without it they are made in memory.
-    pub fn keep_families(&self, folder: Arc<dyn FamilyFolder>) {
+    /// Sets where key files are kept; without it they are made in memory.
+    pub fn keep_keys(&self, folder: Arc<dyn KeyFolder>) {
         let _ = self.folder.set(folder);
     }
 
@@ -494,7 +462,7 @@ impl Sealed {
         &self.sources
     }
 
-    pub(super) fn folder(&self) -> Option<&dyn FamilyFolder> {
+    pub(crate) fn folder(&self) -> Option<&dyn KeyFolder> {
         self.sources.folder.get().map(|folder| &**folder)
     }
 

@@ -8,7 +8,6 @@ use chronolog::digest::Hasher;
 use chronolog::disk::{DiskFile, read_upto};
 use chronolog::json::MAX_LINE_BYTES;
 
-/// How much is read at a time.
 const BUFFER_BYTES: usize = 1024 * 1024;
 
 /// Lines of a file, hashed as they pass if anyone wants to know the digest.
@@ -30,6 +29,18 @@ impl<'a> LineReader<'a> {
             start: 0,
             offset,
             too_long: false,
+        }
+    }
+
+    /// Goes to the line that begins at an offset. What was read and is near is not read again.
+    pub fn seek(&mut self, offset: u64) {
+        let first = self.offset - self.buffer.len() as u64;
+        match offset.checked_sub(first).map(|within| within as usize) {
+            Some(within) if within <= self.buffer.len() => self.start = within,
+            _ => {
+                self.buffer.clear();
+                (self.start, self.offset) = (0, offset);
+            }
         }
     }
 
@@ -59,6 +70,32 @@ impl<'a> LineReader<'a> {
                 self.start = self.buffer.len();
                 return Ok(rest.then_some(&self.buffer[..]));
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use chronolog::disk::Bytes;
+
+    #[test]
+    fn lines_are_found_wherever_they_begin() {
+        let texts: Vec<String> = (0..3000_usize)
+            .map(|n| "x".repeat(n * 7 % 1500))
+            .chain(["y".repeat(5 * BUFFER_BYTES)])
+            .collect();
+        let file = Bytes(texts.join("\n").into_bytes());
+        let mut lines = LineReader::from(&file, 0);
+        let mut starts = vec![0];
+        for text in &texts {
+            assert_eq!(lines.next(None).expect("a line"), Some(text.as_bytes()));
+            starts.push(starts[starts.len() - 1] + text.len() as u64 + 1);
+        }
+        assert_eq!(lines.next(None).expect("the end"), None);
+        for at in [2999, 5, 1500, 3000, 0, 1] {
+            lines.seek(starts[at]);
+            assert_eq!(lines.next(None).expect("a line"), Some(texts[at].as_bytes()));
         }
     }
 }

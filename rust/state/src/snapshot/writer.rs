@@ -10,7 +10,6 @@ use chronolog::disk::{Disk, DiskFile, PACE_BYTES};
 use super::header::{Header, OPEN_MOMENTS, TO_LATER_MOMENTS, TO_RECORDS};
 use super::moments::Moments;
 
-/// How much is written at a time.
 const BUFFER_BYTES: usize = 1024 * 1024;
 
 /// Writes a state into a new file at `path`; sync and name are the caller's to make durable.
@@ -21,7 +20,7 @@ pub fn write<B: AsRef<[u8]>>(
     records: impl ExactSizeIterator<Item = B>,
     progress: &mut dyn FnMut(u64, u64),
 ) -> io::Result<()> {
-    let mut writer = Writer::start(disk, path, header.spell(), NoWitness)?;
+    let mut writer = Writer::start(disk, path, header.spell(), None)?;
     writer.add_all(records, &mut |_, _, _| {}, progress)?;
     writer.finish(b"\n]}\n").map(drop)
 }
@@ -33,7 +32,7 @@ pub fn write_durably<B: AsRef<[u8]>>(
     header: &Header,
     records: impl ExactSizeIterator<Item = B>,
 ) -> io::Result<()> {
-    let mut writer = Writer::start(disk, path, header.spell(), NoWitness)?.paced();
+    let mut writer = Writer::start(disk, path, header.spell(), None)?.paced();
     writer.add_all(records, &mut |_, _, _| {}, &mut |_, _| {})?;
     let (file, _) = writer.finish(b"\n]}\n")?;
     file.sync()
@@ -45,7 +44,7 @@ pub fn write_durably<B: AsRef<[u8]>>(
 /// The moments of the records that come first stand before them, those of all others behind: nobody waits for more than
 /// was changed meanwhile.
 pub struct BaseWriter {
-    writer: Writer<Hasher>,
+    writer: Writer,
     has_begun: bool,
     /// Of the records that came later.
     later: Vec<Moments>,
@@ -55,7 +54,7 @@ impl BaseWriter {
     /// Creates a base, of which is not known yet when it will be complete.
     pub fn create(disk: &dyn Disk, path: &Path) -> io::Result<Self> {
         Ok(Self {
-            writer: Writer::start(disk, path, OPEN_MOMENTS.to_vec(), Hasher::default())?.paced(),
+            writer: Writer::start(disk, path, OPEN_MOMENTS.to_vec(), Some(Hasher::default()))?.paced(),
             has_begun: false,
             later: Vec::new(),
         })
@@ -104,33 +103,16 @@ impl BaseWriter {
         file.sync()?;
         Ok(WrittenBase {
             file,
-            sha256: hasher.finish(),
+            sha256: hasher.unwrap_or_default().finish(),
         })
     }
 }
 
-/// Who sees every byte that is written. A base is called by its digest; for a snapshot nobody asks for one, and to hash it took
-/// longer than to write it.
-trait Witness {
-    fn see(&mut self, bytes: &[u8]);
-}
-
-struct NoWitness;
-
-impl Witness for NoWitness {
-    fn see(&mut self, _: &[u8]) {}
-}
-
-impl Witness for Hasher {
-    fn see(&mut self, bytes: &[u8]) {
-        self.update(bytes);
-    }
-}
-
 /// Lists that are being written, one item a line.
-struct Writer<W> {
+struct Writer {
     file: Arc<dyn DiskFile>,
-    witness: W,
+    /// A base is called by its digest; a snapshot needs none, and to hash it took longer than to write it.
+    hasher: Option<Hasher>,
     buffer: Vec<u8>,
     offset: u64,
     /// Nothing stands in the list yet.
@@ -139,7 +121,7 @@ struct Writer<W> {
     synced: Option<u64>,
 }
 
-impl<W: Witness> Writer<W> {
+impl Writer {
     /// It is to be synced in the end, and so on the way.
     fn paced(self) -> Self {
         Self {
@@ -148,10 +130,10 @@ impl<W: Witness> Writer<W> {
         }
     }
 
-    fn start(disk: &dyn Disk, path: &Path, buffer: Vec<u8>, witness: W) -> io::Result<Self> {
+    fn start(disk: &dyn Disk, path: &Path, buffer: Vec<u8>, hasher: Option<Hasher>) -> io::Result<Self> {
         Ok(Self {
             file: disk.create(path)?,
-            witness,
+            hasher,
             buffer,
             offset: 0,
             is_empty: true,
@@ -203,14 +185,16 @@ impl<W: Witness> Writer<W> {
         self.is_empty = true;
     }
 
-    fn finish(mut self, end: &[u8]) -> io::Result<(Arc<dyn DiskFile>, W)> {
+    fn finish(mut self, end: &[u8]) -> io::Result<(Arc<dyn DiskFile>, Option<Hasher>)> {
         self.buffer.extend_from_slice(end);
         self.flush()?;
-        Ok((self.file, self.witness))
+        Ok((self.file, self.hasher))
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.witness.see(&self.buffer);
+        if let Some(hasher) = &mut self.hasher {
+            hasher.update(&self.buffer);
+        }
         self.file.write_at(&self.buffer, self.offset)?;
         self.offset += self.buffer.len() as u64;
         self.buffer.clear();

@@ -21,7 +21,6 @@ use chronolog::event::faces::{SEARCH, face_of};
 use chronolog::event::{IncomingEvents, Known, Op};
 use chronolog::json::{self, RecordSpans, Span, Value};
 use chronolog::memory::{self, Refused};
-use chronolog::scope::{Carried, Scope};
 
 /// The id of a line that opens a batch: it is about no record.
 const BEGIN_ID: &[u8] = b"__begin__";
@@ -202,9 +201,24 @@ impl State {
             updated: stamp,
             ..Slot::NOTHING
         };
+        if self.is_past(slot.expires) {
+            self.scopes.twin_of(slot.scope);
+        }
         match found {
             Some(number) if self.slots.class(number) != NO_CLASS => {
-                self.replace(number, slot);
+                let (old, new) = (self.slots.view(number), slot.view());
+                if old.class != new.class {
+                    self.catalog.remove(old.class, number);
+                    self.catalog.add(new.class, number);
+                }
+                // Our writers give no record another scope; a line of another tool may.
+                let (before, after) = (self.scope_of(&old), self.scope_of(&new));
+                if before != after {
+                    self.scopes.remove(before, number);
+                    self.scopes.add(after, number);
+                    self.scopes.touch(before, self.changes.count() + 1);
+                }
+                self.slots.replace(number, slot);
                 number
             }
             // What was only mentioned takes its place in the order now.
@@ -219,38 +233,14 @@ impl State {
         }
     }
 
-    fn replace(&mut self, number: u32, new: Slot) {
-        let old = self.slots.view(number);
-        if old.class != new.class {
-            self.catalog.remove(old.class, number);
-            self.catalog.add(new.class, number);
-        }
-        // Our writers give no record another scope; a line of another tool may.
-        let (before, after) = (self.scope_of(&old), self.scope_to_be(&new));
-        if before != after {
-            self.scopes.remove(before, number);
-            self.scopes.add(after, number);
-            self.scopes.touch(before, self.changes.count() + 1);
-        }
-        self.slots.replace(number, new);
-    }
-
     fn insert(&mut self, id: &[u8], slot: Slot) -> u32 {
         let number = self.slots.len() as u32;
         if slot.class != NO_CLASS {
             self.catalog.add(slot.class, number);
-            let scope = self.scope_to_be(&slot);
+            let scope = self.scope_of(&slot.view());
             self.scopes.add(scope, number);
         }
         self.slots.push(id, slot)
-    }
-
-    /// The scope of a record that is about to be added.
-    fn scope_to_be(&mut self, slot: &Slot) -> u32 {
-        match self.is_past(slot.expires) {
-            true => self.scopes.twin_of(slot.scope),
-            false => slot.scope,
-        }
     }
 
     /// Keeps the id of an event without a record, so that its history can be told.
@@ -280,15 +270,6 @@ impl State {
         let mut slots: Vec<u32> = ids.filter_map(|id| self.slots.find(id)).collect();
         slots.sort_unstable();
         slots
-    }
-
-    /// The slots of the records whose scope is meant, also of those that have expired.
-    pub fn slots_within(&self, is_meant: impl Fn(&Scope) -> bool) -> Vec<u32> {
-        let meant = self.scopes.all().filter(|(carried, _)| match carried {
-            Carried::Names(scope) => is_meant(scope),
-            Carried::Malformed => false,
-        });
-        meant.flat_map(|(_, slots)| slots).collect()
     }
 }
 

@@ -1,15 +1,12 @@
 //! Collects the rows of a base while it is written, so that its segment is made without reading the base.
 
 use std::collections::HashMap;
-use std::io;
-use std::sync::Arc;
 
 use super::changes::StateId;
 use super::rows::Frozen;
 use super::scopes::name_of;
-use crate::segment::{self, EventRow, Head, Locator, NO_EVENT, SegmentDraft, SegmentRow, Source, id_hash};
+use crate::segment::{EventRow, Head, Locator, NO_EVENT, SegmentDraft, SegmentRow, Source, id_hash};
 use crate::snapshot::Stamp;
-use chronolog::disk::DiskFile;
 use chronolog::event::faces::{SEARCH, face_of, is_told};
 use chronolog::scope::{Carried, carried};
 
@@ -46,10 +43,11 @@ impl BaseRows {
 
     /// Takes a record that was just written to the base at this offset. It replaces an earlier one of the same slot.
     pub fn add(&mut self, frozen: &Frozen, place: usize, offset: u64, record: &[u8]) {
-        let Some((number, slot)) = frozen.slot(place) else {
+        let Some(&number) = frozen.numbers.get(place) else {
             self.is_mixed = true;
             return;
         };
+        let slot = frozen.slots.get(number);
         let source = self.source.get_or_insert_with(|| frozen.state_id.clone());
         self.is_mixed |= *source != frozen.state_id;
         let id = slot.id.of(record);
@@ -64,7 +62,6 @@ impl BaseRows {
             scopes.len() as u32 - 1
         });
         self.draft.head.declares |= names[class as usize].2 && face_of(id) == Some(SEARCH);
-        let ([created, created_at], [updated, updated_at]) = (slot.created.numbers(), slot.updated.numbers());
         let at = match self.slots.last() {
             Some(&last) if last >= number => self.slots.binary_search(&number).unwrap_or_else(|_| {
                 self.is_mixed = true;
@@ -75,17 +72,10 @@ impl BaseRows {
                 self.slots.len() - 1
             }
         };
+        let locator = Locator::of(Source::Base, offset, record);
         let row = SegmentRow {
-            ordinal: at as u32,
-            locator: Locator::of(Source::Base, offset, record),
-            id: slot.id,
-            id_hash: id_hash(id, self.seed),
-            class,
-            scope,
-            confidence: slot.confidence,
-            moments: [created, created_at, updated, updated_at],
             last_event: NO_EVENT,
-            expires: slot.expires,
+            ..slot.row(at as u32, locator, id_hash(id, self.seed), [class, scope])
         };
         match self.rows.get_mut(at) {
             Some(older) => *older = row,
@@ -138,23 +128,10 @@ impl BaseRows {
 
 /// The segment of a base and the first event behind it.
 pub struct BaseSegment {
-    draft: SegmentDraft,
-    rows: Vec<SegmentRow>,
-}
-
-impl BaseSegment {
-    /// The head of the segment.
-    pub fn head(&self) -> &Head {
-        &self.draft.head
-    }
-
-    /// Writes the segment to an empty file.
-    ///
-    /// # Errors
-    /// `Io` if the disk refuses.
-    pub fn write(&self, file: Arc<dyn DiskFile>) -> io::Result<()> {
-        segment::write(file, &self.draft, &self.rows)
-    }
+    /// All but the rows.
+    pub draft: SegmentDraft,
+    /// The rows.
+    pub rows: Vec<SegmentRow>,
 }
 
 fn later(one: Stamp, other: Stamp) -> Stamp {

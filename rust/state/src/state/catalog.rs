@@ -21,7 +21,6 @@ pub struct Class {
 }
 
 impl Class {
-    /// Its name for a segment.
     pub(super) fn name(&self) -> ClassName {
         (self.kind.to_vec(), self.status.to_vec(), self.face)
     }
@@ -35,19 +34,6 @@ impl Class {
     pub(super) fn is_told(&self) -> bool {
         is_told(&self.kind, self.face)
     }
-}
-
-/// How many records are of one kind and status.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Tally {
-    /// The kind, as canonical JSON text between quotes.
-    pub kind: Vec<u8>,
-    /// The status, likewise.
-    pub status: Vec<u8>,
-    /// Whether they belong to a face.
-    pub face: bool,
-    /// How many there are.
-    pub records: u64,
 }
 
 /// Sets of slots by class. Slots are numbered by insertion, so every set is in insertion order.
@@ -79,17 +65,14 @@ impl Catalog {
         self.last
     }
 
-    /// The class of this number.
     pub(super) fn class_of(&self, number: u32) -> &Class {
         &self.classes[number as usize].0
     }
 
-    /// All classes by their numbers.
     pub(super) fn classes(&self) -> Vec<Class> {
         self.classes.iter().map(|(class, _)| class.clone()).collect()
     }
 
-    /// Puts a slot into a class.
     pub(super) fn add(&mut self, class: u32, slot: u32) {
         self.classes[class as usize].1.insert(slot);
     }
@@ -104,7 +87,6 @@ impl Catalog {
         self.classes[class as usize].1 |= slots;
     }
 
-    /// Takes a slot out of a class.
     pub(super) fn remove(&mut self, class: u32, slot: u32) {
         self.classes[class as usize].1.remove(slot);
     }

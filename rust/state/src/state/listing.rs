@@ -3,13 +3,13 @@
 //! Records that agree in what they are ordered by come in the order in which they were made, which is that of their slots.
 //! So a page ends at a key and at the event that made its last record. No id is part of that: a cursor outlives an erasure.
 
-use std::cmp::{Ordering, Reverse};
 use std::io;
 
 use super::query::Query;
 use super::records::State;
 use super::restated::Place;
-use super::unspelled;
+use crate::condition::key::spell;
+use crate::first_in;
 use chronolog::error::{Error, Result};
 use chronolog::memory::{Refused, gathered};
 use chronolog::ordered::in_order;
@@ -119,18 +119,18 @@ impl Listing {
         let most = limit.saturating_add(1);
         let mut slots = match self.by {
             By::Created => self.by_place(state, among, most)?,
-            By::Id => self.by_id(state, among, most)?,
+            By::Id => return self.slots_by_key(state, among, &|slot| Some(id_key(&state.slots.id(slot)))),
             By::Updated | By::Happened | By::Confidence => {
                 let ranked = self.ranked(state, among, happened, threads)?;
                 first_of(ranked, most).map(|(_, slot)| slot).collect()
             }
         };
-        let next = slots.get(limit).copied();
+        let has_more = slots.len() > limit;
         slots.truncate(limit);
-        let end = slots.last().zip(next).map(|(&slot, next)| PageEnd {
+        let end = slots.last().filter(|_| has_more).map(|&slot| PageEnd {
             key: self.key_of(state, slot, happened),
             made: MadeAt::of(state, slot),
-            next: (self.by == By::Id).then(|| MadeAt::of(state, next)),
+            next: None,
         });
         Ok((slots, end))
     }
@@ -175,7 +175,7 @@ impl Listing {
         let end = end.map_or(u32::MAX, |end| end.made.slot_in(state, false));
         // Whoever sees little goes through that; whoever sees all, through those of a kind and status.
         let wanted = self.query.wanted();
-        let among = among.or_else(|| sieve.seen_slots(state));
+        let among = among.or_else(|| state.scopes.seen(&sieve.sight));
         let is_among = |slot: u32| among.as_ref().is_none_or(|seen| seen.binary_search(&slot).is_ok());
         let mut slots = match (&among, self.reverse) {
             (Some(seen), false) => {
@@ -212,17 +212,28 @@ impl Listing {
         among: Option<Vec<u32>>,
         key: &dyn Fn(&[u8]) -> Option<Vec<u8>>,
     ) -> Result<(Vec<u32>, Option<PageEnd>)> {
+        self.slots_by_key(state, among, &|slot| key(&state.slots.record(slot)))
+    }
+
+    /// The same with any key of a slot. No spelling of a key is the beginning of another.
+    fn slots_by_key(
+        &self,
+        state: &State,
+        among: Option<Vec<u32>>,
+        key: &dyn Fn(u32) -> Option<Vec<u8>>,
+    ) -> Result<(Vec<u32>, Option<PageEnd>)> {
         let limit = self.query.limit.unwrap_or(usize::MAX);
         let rank = |key: Option<Vec<u8>>| match key {
             Some(key) if self.reverse => (false, key.iter().map(|byte| !byte).collect()),
             Some(key) => (false, key),
             None => (true, Vec::new()),
         };
-        let ranked_in = |slot: u32| (rank(key(&state.slots.record(slot))), slot);
+        let ranked_in = |slot: u32| (rank(key(slot)), slot);
         let changed = |slot: u32| state.slots.moments(slot).updated.seq().map(|seq| seq as i64);
         // A forged cursor must not compare with a record that the caller does not see.
         let sieve = self.query.sieve(state);
-        let is_same = |slot: u32, end: &PageEnd| sieve.passes(state, slot) && changed(slot) <= end.key;
+        let by_field = self.field.is_some();
+        let is_same = |slot: u32, end: &PageEnd| !by_field || (sieve.passes(state, slot) && changed(slot) <= end.key);
         let after = self.after.as_ref();
         let after = after.map(|end| end.slot_in(state, |slot| is_same(slot, end)));
         let after = after.transpose()?.map(|(slot, is_included)| {
@@ -240,7 +251,7 @@ impl Listing {
         let next = slots.get(limit).copied();
         slots.truncate(limit);
         let end = slots.last().zip(next).map(|(&slot, next)| PageEnd {
-            key: changed(slot).max(changed(next)),
+            key: changed(slot).max(changed(next)).filter(|_| by_field),
             made: MadeAt::of(state, slot),
             next: Some(MadeAt::of(state, next)),
         });
@@ -279,32 +290,6 @@ impl Listing {
         // To read records that are in memory fails only where there is no room for what they say.
         outcome.map_err(|_: io::Error| Refused)?;
         Ok(all)
-    }
-
-    fn by_id(&self, state: &State, among: Option<Vec<u32>>, most: usize) -> Result<Vec<u32>> {
-        let after = self
-            .after
-            .as_ref()
-            .map(|end| end.slot_in(state, |_| true))
-            .transpose()?;
-        let after = after.map(|(slot, is_included)| (plain(&state.slots.id(slot)), is_included));
-        let is_behind = |id: &Vec<u8>| match &after {
-            Some((after, is_included)) => match id.cmp(after) {
-                Ordering::Equal => *is_included,
-                order => (order == Ordering::Less) == self.reverse,
-            },
-            None => true,
-        };
-        let named = self
-            .query
-            .slots(state, among)
-            .map(|slot| (plain(&state.slots.id(slot)), slot))
-            .filter(|(id, _)| is_behind(id));
-        if self.reverse {
-            let named = gathered(named.map(|(id, slot)| (Reverse(id), slot)))?;
-            return Ok(first_of(named, most).map(|(_, slot)| slot).collect());
-        }
-        Ok(first_of(gathered(named)?, most).map(|(_, slot)| slot).collect())
     }
 }
 
@@ -348,8 +333,8 @@ impl MadeAt {
         }
         let end = state.slots.len() as u32;
         match (state.slots.is_ordered(), is_behind) {
-            (true, true) => first_slot(end, |slot| state.slots.created(slot).seq() < self.seq),
-            (true, false) => first_slot(end, |slot| state.slots.created(slot).seq() <= self.seq),
+            (true, true) => first_in(0..end, |slot| state.slots.created(slot).seq() < self.seq),
+            (true, false) => first_in(0..end, |slot| state.slots.created(slot).seq() <= self.seq),
             (false, true) => 0,
             (false, false) => end,
         }
@@ -364,30 +349,15 @@ fn made_by(state: &State, seq: Option<u64>) -> Vec<u32> {
     if !state.slots.is_ordered() {
         return (0..end).filter(is_made).filter(is_record).collect();
     }
-    let first = first_slot(end, |slot| state.slots.created(slot).seq() < seq);
+    let first = first_in(0..end, |slot| state.slots.created(slot).seq() < seq);
     (first..end).take_while(is_made).filter(is_record).collect()
 }
 
-/// The first slot that does not come before, of which there are so many.
-fn first_slot(slots: u32, is_before: impl Fn(u32) -> bool) -> u32 {
-    let (mut low, mut high) = (0, slots);
-    while low < high {
-        let middle = low.midpoint(high);
-        if is_before(middle) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    low
-}
-
-/// An id as its own bytes: what is escaped sorts elsewhere.
-fn plain(id: &[u8]) -> Vec<u8> {
-    match id.contains(&b'\\') {
-        true => unspelled(id).into_bytes(),
-        false => id.to_vec(),
-    }
+/// An id, which stands as between quotes in canonical JSON, as bytes that sort by code point.
+fn id_key(id: &[u8]) -> Vec<u8> {
+    let mut key = Vec::with_capacity(id.len() + 4);
+    spell(&[b"\"", id, b"\""].concat(), &mut key);
+    key
 }
 
 /// The first so many in order; the others are not sorted.

@@ -21,7 +21,7 @@ mod slots;
 mod timeline;
 
 pub use base_rows::{BaseRows, BaseSegment};
-pub use catalog::{Catalog, Class, Tally};
+pub use catalog::{Catalog, Class};
 pub use changes::{Changes, Edition, StateId, Watermark};
 pub use compare::{differences, having, unlike};
 pub use listing::{By, Listing, MadeAt, PageEnd};

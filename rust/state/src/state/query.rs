@@ -36,7 +36,7 @@ pub struct Query {
 pub struct SlotSieve {
     classes: Vec<bool>,
     least: f64,
-    sight: Sight,
+    pub(super) sight: Sight,
 }
 
 impl SlotSieve {
@@ -45,11 +45,6 @@ impl SlotSieve {
         let slot = state.slots.view(slot);
         let is_of_class = self.classes.get(slot.class as usize).copied().unwrap_or(false);
         is_of_class && slot.confidence >= self.least && self.sight.sees(state.scope_of(&slot))
-    }
-
-    /// The slots that the viewer sees, ascending; `None` if all.
-    pub(super) fn seen_slots(&self, state: &State) -> Option<Vec<u32>> {
-        state.scopes.seen(&self.sight)
     }
 }
 
@@ -120,7 +115,7 @@ impl Query {
     pub fn slots<'a>(&self, state: &'a State, among: Option<Vec<u32>>) -> impl Iterator<Item = u32> + use<'a> {
         let sieve = self.sieve(state);
         // A viewer who sees little costs what is seen, one who sees all what is of the kind and status.
-        let some = among.or_else(|| sieve.seen_slots(state));
+        let some = among.or_else(|| state.scopes.seen(&sieve.sight));
         let classes = some.is_none().then(|| state.catalog.slots(self.wanted()));
         let slots = some.into_iter().flatten().chain(classes.into_iter().flatten());
         slots.filter(move |&slot| sieve.passes(state, slot))

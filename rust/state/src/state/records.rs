@@ -19,17 +19,20 @@ use chronolog::memory::{Refused, gathered};
 pub struct State {
     /// What is known of each id.
     pub slots: SlotTable,
-    pub(super) catalog: Catalog,
+    /// The slots of each kind and status.
+    pub catalog: Catalog,
     pub(super) timeline: Timeline,
     pub(super) changes: Changes,
     pub(super) scopes: Directory,
     pub(super) restated: RestatedRecords,
     /// What expires up to this moment has expired.
     pub(super) clock: Option<i64>,
-    pub(super) expiry_moves: u64,
-    pub(super) declares: bool,
+    /// How often a record expired, or came back because the clock was set back.
+    pub expiry_moves: u64,
+    /// Whether the store may declare anything, such as which names it requires: every commit asks.
+    pub declares: bool,
     /// The records were not all read from the log that goes on and its base: in another process they have other slots.
-    pub(super) is_outlived: bool,
+    pub is_outlived: bool,
 }
 
 impl State {
@@ -41,11 +44,6 @@ impl State {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
-    }
-
-    /// The slots of each kind and status.
-    pub fn catalog(&self) -> &Catalog {
-        &self.catalog
     }
 
     /// The events of the live log.
@@ -61,12 +59,6 @@ impl State {
     /// All scopes.
     pub fn scopes(&self) -> &Directory {
         &self.scopes
-    }
-
-    /// Whether the store may declare anything, such as which names it requires: every commit asks.
-    #[inline]
-    pub fn declares(&self) -> bool {
-        self.declares
     }
 
     /// The canonical record of an id.
@@ -175,7 +167,7 @@ impl State {
             state_id: self.changes.state_id().clone(),
             slots: self.slots.copy()?,
             classes: self.catalog.classes(),
-            runs: self.timeline.runs().to_vec(),
+            runs: self.timeline.runs.clone(),
         })
     }
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::catalog::Class;
 use super::changes::StateId;
-use super::slots::{Slot, SlotTable};
+use super::slots::SlotTable;
 use super::timeline::seq_in;
 use super::unspelled;
 use crate::segment::NO_EVENT;
@@ -74,12 +74,6 @@ impl Frozen {
     /// Their moments.
     pub fn moments(&self) -> impl ExactSizeIterator<Item = Moments> {
         self.numbers.iter().map(|&slot| self.slots.moments(slot))
-    }
-
-    /// The number and the slot of one of them.
-    pub(super) fn slot(&self, place: usize) -> Option<(u32, Cow<'_, Slot>)> {
-        let &number = self.numbers.get(place)?;
-        Some((number, self.slots.get(number)))
     }
 
     /// Whether all that was read of them so far is as it was sealed.

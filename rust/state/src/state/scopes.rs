@@ -67,9 +67,7 @@ impl Sight {
     }
 }
 
-/// The number of what is shared.
 pub(super) const SHARED: u32 = 0;
-/// The number of what carries something that is no scope.
 const MALFORMED: u32 = 1;
 /// How many numbers are given from the start.
 const GIVEN: usize = 2;
@@ -250,11 +248,6 @@ impl Directory {
         self.expired > 0
     }
 
-    /// The slots of all that have, scope by scope.
-    pub(super) fn expired_slots(&self) -> impl Iterator<Item = u32> + '_ {
-        self.twins.values().flat_map(|&twin| self.slots(twin))
-    }
-
     /// Notes that a slot belongs to a scope.
     pub(super) fn add(&mut self, scope: u32, slot: u32) {
         self.expired += usize::from(self.is_expired(scope));
@@ -348,11 +341,6 @@ impl Directory {
         })
     }
 
-    /// All scopes, and the slots of each; those that have expired apart from the others.
-    pub(super) fn all(&self) -> impl Iterator<Item = (&Carried, &RoaringBitmap)> {
-        self.members.iter().map(|members| (&members.scope, &members.slots))
-    }
-
     /// How somebody sees the records of a scope; `None` if not at all.
     #[inline]
     pub(super) fn seen_in(&self, viewer: &Viewer, scope: u32) -> Option<SeenAs> {
@@ -398,6 +386,28 @@ impl Directory {
                 && self.seen_in(viewer, number) == Some(SeenAs::Own)
         });
         numbers
+    }
+
+    /// Seq and moment of the last event about anything that a viewer sees: they differ from those before, also in another life of the
+    /// state.
+    pub fn seen_version(&self, viewer: &Viewer) -> (u64, i64) {
+        let last = self.last_spoken(&self.sight(viewer));
+        (last.seq().unwrap_or(0), last.micros().unwrap_or(0))
+    }
+
+    /// The slots that have expired and that a viewer does not see for that reason; `None` if there are none.
+    pub fn hidden_from(&self, viewer: &Viewer) -> Option<RoaringBitmap> {
+        let hides = !viewer.sees_expired() && self.has_expired();
+        hides.then(|| self.twins.values().flat_map(|&twin| self.slots(twin)).collect())
+    }
+
+    /// The slots of the records whose scope is meant, also of those that have expired.
+    pub fn slots_within(&self, is_meant: impl Fn(&Scope) -> bool) -> Vec<u32> {
+        let meant = self.members.iter().filter(|members| match &members.scope {
+            Carried::Names(scope) => is_meant(scope),
+            Carried::Malformed => false,
+        });
+        meant.flat_map(|members| &members.slots).collect()
     }
 
     /// What somebody sees.

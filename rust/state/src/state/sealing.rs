@@ -6,25 +6,20 @@ use std::sync::Arc;
 
 use roaring::RoaringBitmap;
 
-use super::catalog::Class;
+use super::catalog::{Catalog, Class};
 use super::records::State;
+use super::scopes::Directory;
 use super::slots::{At, SealedSlots, SlotTable};
 use super::timeline::Timeline;
-use crate::segment::{
-    self, Head, Locator, NO_CLASS, NO_EVENT, Sealed, Segment, SegmentDraft, SegmentRow, Source, check_of,
-};
-use crate::snapshot::Stamp;
-use chronolog::disk::{DiskFile, read_over};
+use crate::segment::{self, Head, Locator, NO_CLASS, NO_EVENT, Sealed, Segment, SegmentDraft, Source, check_of};
+use crate::snapshot::{LineReader, Stamp};
+use chronolog::disk::DiskFile;
 use chronolog::event::UPSERT_RECORD_START;
 use chronolog::event::faces::ERASURES;
 use chronolog::event::line::{Event, Trust};
 use chronolog::event::salt;
-use chronolog::json::MAX_LINE_BYTES;
 use chronolog::memory::Refused;
 use xxhash_rust::xxh3::xxh3_64;
-
-/// Lines are read in pieces of this size.
-const PIECE_BYTES: usize = 1024 * 1024;
 
 /// What a state holds in memory, copied so that it can be sealed while the state goes on.
 pub struct Unsealed {
@@ -45,7 +40,7 @@ impl State {
             let replaced: RoaringBitmap = (0..segment.replaced() as u32).map(|row| segment.ordinal(row)).collect();
             state.catalog.forget_slots(&replaced);
             state.scopes.forget_slots(&replaced);
-            let (classes, scopes) = state.numbers_of(segment);
+            let (classes, scopes) = numbers_of(segment, &mut state.catalog, &mut state.scopes);
             for (class, slots) in classes.iter().zip(segment.class_sets()) {
                 state.catalog.add_slots(*class, &slots);
             }
@@ -58,7 +53,7 @@ impl State {
         }
         if let Some(head) = rows.head() {
             state.declares = head.declares;
-            state.slots.set_inversions(head.inversions);
+            state.slots.inversions = head.inversions;
             let [seq, micros] = head.unscoped;
             state.scopes.speak(None, Stamp::of_numbers(seq, micros));
         }
@@ -73,15 +68,6 @@ impl State {
             }
         }
         state
-    }
-
-    /// What the classes and scopes of a segment are called in this state.
-    fn numbers_of(&mut self, segment: &Segment) -> (Vec<u32>, Vec<u32>) {
-        let classes = segment.class_names().into_iter();
-        let classes = classes.map(|(kind, status, face)| self.catalog.number(&kind, &status, face));
-        let scopes = segment.scope_names().into_iter();
-        let scopes = scopes.map(|(name, _)| self.scopes.number_of_name(&name));
-        (classes.collect(), scopes.collect())
     }
 
     /// How much is not sealed: events or records, whichever are more.
@@ -111,8 +97,8 @@ impl State {
                 to: self.timeline.len() as u32,
                 first_slot: self.slots.sealed_len(),
                 end_slot: self.slots.len() as u32,
-                next_seq: self.timeline.next_seq(),
-                inversions: self.slots.inversions(),
+                next_seq: self.timeline.next_seq,
+                inversions: self.slots.inversions,
                 declares: self.declares,
                 unscoped: self.scopes.unscoped().numbers(),
                 seed: match self.slots.sealed() {
@@ -143,7 +129,11 @@ impl State {
 
     /// Takes segments that hold all of this state up to some event, and forgets what it holds of that in memory.
     pub fn adopt(&mut self, rows: Arc<Sealed>) {
-        let names = rows.segments().iter().map(|segment| self.numbers_of(segment));
+        let (catalog, scopes) = (&mut self.catalog, &mut self.scopes);
+        let names = rows
+            .segments()
+            .iter()
+            .map(|segment| numbers_of(segment, catalog, scopes));
         let (classes, scopes) = names.unzip();
         let (slots, events) = (rows.slots(), rows.events());
         self.timeline.adopt(&rows);
@@ -157,6 +147,15 @@ impl State {
             number < slots && (slot.last_event == NO_EVENT || slot.last_event < events)
         });
     }
+}
+
+/// What the classes and scopes of a segment are called in a state.
+fn numbers_of(segment: &Segment, catalog: &mut Catalog, scopes: &mut Directory) -> (Vec<u32>, Vec<u32>) {
+    let classes = segment.class_names().into_iter();
+    let classes = classes.map(|(kind, status, face)| catalog.number(&kind, &status, face));
+    let names = segment.scope_names().into_iter();
+    let scopes = names.map(|(name, _)| scopes.number_of_name(&name));
+    (classes.collect(), scopes.collect())
 }
 
 impl Unsealed {
@@ -189,19 +188,9 @@ impl Unsealed {
                 }
             };
             locator.is_gone = slot.is_gone;
-            let ([created, created_at], [updated, updated_at]) = (slot.created.numbers(), slot.updated.numbers());
-            rows.push(SegmentRow {
-                ordinal: number,
-                locator,
-                id: slot.id,
-                id_hash: segment::id_hash(slot.id.of(&record), self.draft.head.seed),
-                class: slot.class,
-                scope: self.scopes.get(&slot.scope).copied().unwrap_or(0),
-                confidence: slot.confidence,
-                moments: [created, created_at, updated, updated_at],
-                last_event: slot.last_event,
-                expires: slot.expires,
-            });
+            let id_hash = segment::id_hash(slot.id.of(&record), self.draft.head.seed);
+            let scope = self.scopes.get(&slot.scope).copied().unwrap_or(0);
+            rows.push(slot.row(number, locator, id_hash, [slot.class, scope]));
         }
         if self.slots.has_failed() {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "a segment is damaged"));
@@ -212,14 +201,16 @@ impl Unsealed {
     /// Finds records in the lines of their last events.
     fn find_in_log(&self, log: &dyn DiskFile, numbers: &[u32], locators: &mut [Option<Locator>]) -> io::Result<()> {
         let first = self.draft.head.from;
-        let mut lines = Lines::of(log);
+        let mut lines = LineReader::from(log, 0);
         // Most rows are in the order of their events, so the log is read once.
         for (number, locator) in numbers.iter().zip(locators) {
             let slot = self.slots.get(*number);
             let event = slot.last_event.checked_sub(first);
             let event = event.and_then(|event| self.draft.events.get(event as usize));
             if let (At::Memory(record), Some(event)) = (&slot.at, event) {
-                *locator = located(lines.at(event.offset)?, event.offset, record);
+                lines.seek(event.offset);
+                let line = lines.next(None)?.unwrap_or_default();
+                *locator = located(line, event.offset, record);
             }
         }
         Ok(())
@@ -236,10 +227,8 @@ impl Unsealed {
                 wanted.insert(xxh3_64(record), (at, Arc::clone(record)));
             }
         }
-        let mut lines = Lines::of(base);
-        let (mut offset, length) = (0, base.length()?);
-        while offset < length {
-            let line = lines.at(offset)?;
+        let (mut lines, mut offset) = (LineReader::from(base, 0), 0);
+        while let Some(line) = lines.next(None)? {
             let record = line.strip_suffix(b",").unwrap_or(line);
             if let Some((at, known)) = wanted.get(&xxh3_64(record))
                 && **known == *record
@@ -278,46 +267,6 @@ fn located(line: &[u8], offset: u64, record: &[u8]) -> Option<Locator> {
     })
 }
 
-/// Lines of a file, read in large pieces where they follow each other.
-struct Lines<'a> {
-    file: &'a dyn DiskFile,
-    piece: Vec<u8>,
-    start: u64,
-}
-
-impl<'a> Lines<'a> {
-    fn of(file: &'a dyn DiskFile) -> Self {
-        Self {
-            file,
-            piece: Vec::new(),
-            start: 0,
-        }
-    }
-
-    /// The line that begins at an offset, without its newline.
-    fn at(&mut self, offset: u64) -> io::Result<&[u8]> {
-        let mut wanted = PIECE_BYTES;
-        loop {
-            let within = offset.checked_sub(self.start).map(|within| within as usize);
-            let rest = within.and_then(|within| self.piece.get(within..)).unwrap_or_default();
-            if let Some(newline) = memchr::memchr(b'\n', rest) {
-                let start = within.unwrap_or(0);
-                return Ok(&self.piece[start..start + newline]);
-            }
-            let is_from_here = self.start == offset && !self.piece.is_empty();
-            if is_from_here && (self.piece.len() < wanted / 2 || wanted > 2 * MAX_LINE_BYTES) {
-                return Ok(&self.piece);
-            }
-            wanted *= 1 + usize::from(is_from_here);
-            read_over(self.file, &mut self.piece, offset, wanted)?;
-            self.start = offset;
-            if self.piece.is_empty() {
-                return Ok(&[]);
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::AtomicBool;
@@ -327,13 +276,10 @@ mod tests {
     use chronolog::scope::{Scope, Viewer};
 
     use super::*;
-    use crate::condition::Condition;
-    use crate::index::{After, FieldIndexes, IndexLookup, Indexes, QueryPlan, is_of_all};
     use crate::segment::{Segment, Sources, merge};
     use crate::state::tests::says;
     use crate::state::{By, Listing, Query};
     use chronolog::disk::MemoryFile;
-    use chronolog::event::faces::index_named;
 
     fn opened(file: &MemoryFile, failed: &Arc<AtomicBool>) -> Arc<Segment> {
         let bytes = Bytes(file.contents()).map(u64::MAX).expect("memory");
@@ -393,7 +339,7 @@ mod tests {
             said.push(format!("{:?}", state.tally(&viewer)));
             // An event about an expired record counts for who sees it, until the state is loaded again.
             if viewer.sees_expired() {
-                said.push(format!("{:?}", state.seen_version(&viewer)));
+                said.push(format!("{:?}", state.scopes.seen_version(&viewer)));
             }
             for (by, reverse) in [
                 (By::Created, false),
@@ -434,89 +380,6 @@ mod tests {
         said
     }
 
-    const CONDITIONS: [&str; 8] = [
-        r#"{"data.n":7}"#,
-        r#"{"data.n":{"gte":9}}"#,
-        r#"{"data.n":{"in":[1,2,3,4]},"kind":"k1"}"#,
-        r#"{"data.n":{"lt":4}}"#,
-        r#"{"data.tags":{"any":["t1","t3"]}}"#,
-        r#"{"data.tags":{"all":["t0","t2"]},"data.n":{"gt":2}}"#,
-        r#"{"id":{"starts":"r1"}}"#,
-        r#"{"id":"r3"}"#,
-    ];
-
-    /// What indexes that followed a state say of it, and whether the plans are those of indexes that are made now.
-    fn indexed(state: &State, fields: &mut FieldIndexes, faces: &mut Indexes) -> Vec<String> {
-        let mut said = Vec::new();
-        let mut new = FieldIndexes::default();
-        let ann = Arc::new(Viewer::Named {
-            scope: Scope::new([Some("ann"), None, None]).expect("a scope"),
-            shared: true,
-        });
-        let all = Arc::new(Viewer::Everyone);
-        let viewers = [
-            Arc::default(),
-            Arc::clone(&all),
-            ann,
-            Arc::new(Viewer::Everyone.with_expired()),
-        ];
-        for (viewer, limit) in viewers.iter().flat_map(|viewer| [(viewer, None), (viewer, Some(2))]) {
-            let query = Query {
-                viewer: Arc::clone(viewer),
-                limit,
-                ..Query::default()
-            };
-            for text in CONDITIONS {
-                let condition = Condition::parse(text.as_bytes()).expect("a condition");
-                let plans = [&mut *fields, &mut new].map(|indexes| {
-                    let ways = condition.ways();
-                    if !indexes.are_fresh(state, &ways, is_of_all(&query)) {
-                        indexes.follow(state, &ways, is_of_all(&query)).expect("memory");
-                    }
-                    QueryPlan::choose(state, &query, &condition, indexes).told(state, &query, &condition)
-                });
-                assert_eq!(plans[0], plans[1], "{text}");
-                said.push(format!("{text} {} {:?}", plans[0], plans[0].slots));
-            }
-        }
-        for (name, key) in [
-            ("blocks.by_tag", "\"t1\""),
-            ("blocks.by_tag", "\"t2\""),
-            ("blocks.by_category", "\"c\""),
-        ] {
-            let index = faces.of(index_named(name).expect("it is declared"));
-            index.follow(state).expect("memory");
-            let mut slots: Vec<u32> = index.slots().collect();
-            slots.sort_unstable();
-            slots.dedup();
-            said.push(format!("{name} {slots:?}"));
-            assert!((0..state.slots.len() as u32).all(|slot| index.has(slot) == slots.contains(&slot)));
-            said.push(format!("{:?}", index.under(key.as_bytes()).collect::<Vec<_>>()));
-            for (viewer, reverse) in viewers.iter().flat_map(|viewer| [(viewer, false), (viewer, true)]) {
-                let mut after = None;
-                loop {
-                    let lookup = IndexLookup {
-                        viewer,
-                        key: &[key.into()],
-                        after: after.as_ref(),
-                        limit: 3,
-                        reverse,
-                    };
-                    let found = index.find(state, &lookup);
-                    said.push(format!("{name} {key} {reverse} {found:?}"));
-                    let Some(&last) = found.last() else { break };
-                    let record = state.slots.record(last);
-                    let then = crate::index::field(&record, index.declared().then);
-                    after = Some(After {
-                        then: then.filter(|then| *then != b"null").map(<[u8]>::to_vec),
-                        id: String::from_utf8_lossy(&state.slots.id(last)).into_owned(),
-                    });
-                }
-            }
-        }
-        said
-    }
-
     #[test]
     fn a_state_answers_alike_however_it_is_sealed() {
         for seed in 0..8_u64 {
@@ -528,7 +391,6 @@ mod tests {
                 random % below
             };
             let (mut plain, mut sealing) = (State::default(), State::default());
-            let [mut of_sealing, mut of_plain] = <[(FieldIndexes, Indexes); 2]>::default();
             let every = 1 + next(9);
             for seq in 1..200_u64 {
                 let id = format!("r{}", next(40));
@@ -543,23 +405,10 @@ mod tests {
                     next(4),
                     next(3)
                 );
-                let path = ["data.n", "data.tags", "id"][next(3) as usize];
-                let status = if next(4) == 0 { "archived" } else { "active" };
-                let declaration = (
-                    format!("search:index:{path}"),
-                    format!(r#"{{"id":"search:index:{path}","kind":"search_index","status":"{status}"}}"#),
-                );
                 let block = format!("block:b{}", next(12));
-                let created = ["null", "3", "5", "7"][next(4) as usize];
-                let data = format!(
-                    r#"{{{scope}"category":"c","created_at":{created},"tags":["t{}","t{}"]}}"#,
-                    next(4),
-                    next(4)
-                );
-                let block_record = format!(r#"{{"data":{data},"id":"{block}","kind":"block","status":"{status}"}}"#);
+                let block_record = format!(r#"{{"data":{{{scope}"category":"c"}},"id":"{block}","kind":"block"}}"#);
                 for state in [&mut plain, &mut sealing] {
                     match seq % 5 {
-                        0 if seq % 25 == 5 => says(state, Op::Upsert, seq, &declaration.0, &declaration.1),
                         0 | 3 => says(state, Op::Upsert, seq, &block, &block_record),
                         _ => says(state, op, seq, &id, &record),
                     }
@@ -589,36 +438,9 @@ mod tests {
                     for (sealed, plain) in answers(&sealing).iter().zip(answers(&plain)) {
                         assert_eq!(*sealed, plain, "seed {seed}, event {seq}");
                     }
-                    let sealed = indexed(&sealing, &mut of_sealing.0, &mut of_sealing.1);
-                    let plain = indexed(&plain, &mut of_plain.0, &mut of_plain.1);
-                    for (sealed, plain) in sealed.iter().zip(&plain) {
-                        assert_eq!(sealed, plain, "seed {seed}, event {seq}");
-                    }
-                    assert_eq!(sealed.len(), plain.len());
                     assert!(!sealing.slots.has_failed());
                 }
             }
         }
-    }
-
-    #[test]
-    fn lines_are_found_wherever_they_begin() {
-        let texts: Vec<String> = (0..3000_usize)
-            .map(|n| "x".repeat(n * 7 % 1500))
-            .chain(["y".repeat(5 * PIECE_BYTES)])
-            .collect();
-        let file = Bytes(texts.join("\n").into_bytes());
-        let mut lines = Lines::of(&file);
-        let mut offset = 0;
-        let mut starts = Vec::new();
-        for text in &texts {
-            assert_eq!(lines.at(offset).expect("a line"), text.as_bytes());
-            starts.push(offset);
-            offset += text.len() as u64 + 1;
-        }
-        for at in [2999, 5, 1500, 3000, 0] {
-            assert_eq!(lines.at(starts[at]).expect("a line"), texts[at].as_bytes());
-        }
-        assert!(lines.at(offset).expect("the end").is_empty());
     }
 }

@@ -3,12 +3,9 @@
 //! A record that has expired goes over to the twin of its scope, which viewers see only if they ask for it, and all followers of the
 //! state get it as a change. It costs what is due, when it is due. A tombstone does not expire.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use roaring::RoaringBitmap;
-
-use super::catalog::{Class, Tally};
+use super::catalog::Class;
 use super::changes::Edition;
 use super::records::State;
 use super::rows::Dated;
@@ -31,21 +28,6 @@ impl State {
             state_id: self.changes.state_id().clone(),
             changes: self.scopes.last_change(&self.sight(viewer)),
         }
-    }
-
-    /// Which edition of the whole state this is.
-    pub fn whole_edition(&self) -> Edition {
-        Edition {
-            state_id: self.changes.state_id().clone(),
-            changes: self.changes.count(),
-        }
-    }
-
-    /// Seq and moment of the last event about anything that a viewer sees: they differ from those before, also in another life of the
-    /// state.
-    pub fn seen_version(&self, viewer: &Viewer) -> (u64, i64) {
-        let last = self.scopes.last_spoken(&self.sight(viewer));
-        (last.seq().unwrap_or(0), last.micros().unwrap_or(0))
     }
 
     /// Notes that the record in a slot was changed.
@@ -104,11 +86,6 @@ impl State {
         self.slots.of_id(id).filter(|&slot| self.is_seen(viewer, slot))
     }
 
-    /// The canonical record of an id, if a viewer sees it.
-    pub fn get_seen(&self, viewer: &Viewer, id: &str) -> Option<Cow<'_, [u8]>> {
-        self.seen(viewer, id).map(|slot| self.slots.record(slot))
-    }
-
     /// The record of an id with its moments, if a viewer sees it.
     pub fn dated(&self, viewer: &Viewer, id: &str) -> Option<Dated<'_>> {
         self.seen(viewer, id).map(|slot| self.dated_in(slot))
@@ -125,12 +102,6 @@ impl State {
     /// The slots that have expired and are not seen, where all else is.
     pub(super) fn hidden_in<'a>(&'a self, sight: &'a Sight) -> impl Iterator<Item = u32> + 'a {
         sight.without().iter().flat_map(|&scope| self.scopes.slots(scope))
-    }
-
-    /// The slots that have expired and that a viewer does not see for that reason; `None` if there are none.
-    pub fn hidden_from(&self, viewer: &Viewer) -> Option<RoaringBitmap> {
-        let hides = !viewer.sees_expired() && self.scopes.has_expired();
-        hides.then(|| self.scopes.expired_slots().collect())
     }
 
     /// How many of the records that a viewer sees are in doubt, and the ids of those that lost events name.
@@ -152,7 +123,7 @@ impl State {
     }
 
     /// How many records of each kind and status a viewer sees.
-    pub fn tally(&self, viewer: &Viewer) -> Vec<Tally> {
+    pub fn tally(&self, viewer: &Viewer) -> Vec<(Class, u64)> {
         let sight = self.sight(viewer);
         let sizes = match self.scopes.seen(&sight) {
             None => {
@@ -169,16 +140,8 @@ impl State {
             }
         };
         let counted = (0..).zip(sizes).filter(|(_, records)| *records > 0);
-        let tally = counted.map(|(class, records)| {
-            let Class { kind, status, face } = self.catalog.class_of(class).clone();
-            Tally {
-                kind: kind.into(),
-                status: status.into(),
-                face,
-                records,
-            }
-        });
-        tally.collect()
+        let named = counted.map(|(class, records)| (self.catalog.class_of(class).clone(), records));
+        named.collect()
     }
 
     /// Whether it makes a difference that it is this moment now.
@@ -216,11 +179,6 @@ impl State {
             self.expiry_moves += slots.len() as u64;
         }
         self.clock = Some(now);
-    }
-
-    /// How often a record expired, or came back because the clock was set back.
-    pub fn expiry_moves(&self) -> u64 {
-        self.expiry_moves
     }
 
     /// The ids of a viewer's own records that have expired at a moment, those first that did first.

@@ -13,7 +13,7 @@ use foldhash::fast::RandomState;
 use hashbrown::{HashMap, HashTable};
 
 use super::{spelled, unspelled};
-use crate::segment::{Locator, NEVER, NO_CLASS, NO_EVENT, Sealed, Source};
+use crate::segment::{Locator, NEVER, NO_CLASS, NO_EVENT, Sealed, SegmentRow, Source};
 use crate::snapshot::{Doubt, Moments, Stamp};
 use chronolog::error::Error;
 use chronolog::event::IncomingEvents;
@@ -78,7 +78,7 @@ pub struct SlotTable {
     /// When slots in memory expire.
     due: BTreeSet<(i64, u32)>,
     /// How many slots are older than the one before them.
-    inversions: u64,
+    pub(super) inversions: u64,
     /// `None` if no line is lost.
     doubts: Option<Arc<Doubts>>,
     room: Allowance,
@@ -165,7 +165,6 @@ impl SlotTable {
         })
     }
 
-    /// Asks for the memory that some events need.
     pub(super) fn make_room(&mut self, coming: IncomingEvents) -> Result<(), Refused> {
         let touched = coming.events + coming.further;
         self.room.take(coming.bytes)?;
@@ -185,7 +184,6 @@ impl SlotTable {
         self.sealed_len() as usize + self.fresh.len()
     }
 
-    /// How many of them are sealed.
     pub(super) fn sealed_len(&self) -> u32 {
         self.sealed().map_or(0, |sealed| sealed.slots())
     }
@@ -237,7 +235,6 @@ impl SlotTable {
         }
     }
 
-    /// One slot.
     pub(super) fn get(&self, slot: u32) -> Cow<'_, Slot> {
         match self.place_of(slot) {
             Ok(held) => Cow::Borrowed(held),
@@ -245,25 +242,21 @@ impl SlotTable {
         }
     }
 
-    /// What decides who sees a slot.
     #[inline]
     pub(super) fn view(&self, slot: u32) -> SlotView {
         self.place_of(slot).map_or_else(|sealed| sealed.view(slot), Slot::view)
     }
 
-    /// The class of a slot.
     #[inline]
     pub(super) fn class(&self, slot: u32) -> u32 {
         let in_segments = |sealed: &SealedSlots| sealed.class(sealed.rows.place(slot));
         self.place_of(slot).map_or_else(in_segments, |held| held.class)
     }
 
-    /// Whether there is a record in a slot.
     pub(super) fn is_record(&self, slot: u32) -> bool {
         (slot as usize) < self.len() && self.class(slot) != NO_CLASS
     }
 
-    /// The bytes of a record.
     pub(super) fn bytes_at<'a>(&'a self, at: &'a At) -> Cow<'a, [u8]> {
         match (at, &self.sealed) {
             (At::Memory(bytes), _) => Cow::Borrowed(bytes),
@@ -385,7 +378,6 @@ impl SlotTable {
         }
     }
 
-    /// Adds a slot.
     pub(super) fn push(&mut self, id: &[u8], slot: Slot) -> u32 {
         let (number, hash) = (self.len() as u32, self.hash(id));
         if slot.expires != NEVER {
@@ -415,7 +407,6 @@ impl SlotTable {
         slots.for_each(|slot| slot.last_event = NO_EVENT);
     }
 
-    /// How many slots are in memory.
     pub(super) fn in_memory_len(&self) -> usize {
         self.changed.len() + self.fresh.len()
     }
@@ -516,14 +507,6 @@ impl SlotTable {
         self.inversions == 0
     }
 
-    pub(super) fn inversions(&self) -> u64 {
-        self.inversions
-    }
-
-    pub(super) fn set_inversions(&mut self, inversions: u64) {
-        self.inversions = inversions;
-    }
-
     /// Whether a slot is older than the one before it.
     fn is_inverted(&self, slot: u32) -> bool {
         let is_there = slot > 0 && (slot as usize) < self.len();
@@ -562,7 +545,6 @@ impl SlotTable {
         Arc::make_mut(self.doubts.get_or_insert_default())
     }
 
-    /// Whether a line is lost.
     pub(super) fn is_in_doubt(&self) -> bool {
         self.doubts.is_some()
     }
@@ -618,6 +600,23 @@ impl Slot {
         created: Stamp::UNKNOWN,
         updated: Stamp::UNKNOWN,
     };
+
+    /// Its row in a segment in which the class and the scope have these numbers.
+    pub fn row(&self, ordinal: u32, locator: Locator, id_hash: u64, [class, scope]: [u32; 2]) -> SegmentRow {
+        let ([created, created_at], [updated, updated_at]) = (self.created.numbers(), self.updated.numbers());
+        SegmentRow {
+            ordinal,
+            locator,
+            id: self.id,
+            id_hash,
+            class,
+            scope,
+            confidence: self.confidence,
+            moments: [created, created_at, updated, updated_at],
+            last_event: self.last_event,
+            expires: self.expires,
+        }
+    }
 
     /// What decides who sees it.
     pub fn view(&self) -> SlotView {

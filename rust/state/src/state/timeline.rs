@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use crate::first_in;
 use crate::segment::{EventRow, NO_EVENT as NONE, SEVERAL, Sealed, SegmentDraft};
 use chronolog::memory::Refused;
 
@@ -18,8 +19,8 @@ pub struct Timeline {
     /// The records of those that are about several, in their order: event, slot, and the event before it about that record.
     further: Vec<[u32; 3]>,
     /// Runs of consecutive seqs: (index of the first event, its seq).
-    runs: Vec<(u32, u64)>,
-    next_seq: u64,
+    pub(super) runs: Vec<(u32, u64)>,
+    pub(super) next_seq: u64,
 }
 
 impl Timeline {
@@ -76,7 +77,6 @@ impl Timeline {
         self.sealed.as_ref().map_or(0, |sealed| sealed.events())
     }
 
-    /// One event.
     fn event(&self, index: u32) -> EventRow {
         match &self.sealed {
             Some(sealed) if index < sealed.events() => sealed.event(index),
@@ -142,11 +142,6 @@ impl Timeline {
         draft.renames.extend(self.renamed.iter().map(|(old, new)| [*old, *new]));
     }
 
-    /// The seq that would come next.
-    pub(super) fn next_seq(&self) -> u64 {
-        self.next_seq
-    }
-
     /// The event before this one that speaks of the same record.
     fn before(&self, index: u32, slot: u32) -> u32 {
         match &self.sealed {
@@ -207,11 +202,6 @@ impl Timeline {
         seq_in(&self.runs, index)
     }
 
-    /// Runs of consecutive seqs: index of the first event, and its seq.
-    pub(super) fn runs(&self) -> &[(u32, u64)] {
-        &self.runs
-    }
-
     /// Whether seqs only rise, so that a seq says what came later.
     pub fn is_rising(&self) -> bool {
         self.runs
@@ -235,15 +225,7 @@ impl Timeline {
 
     /// The first event whose line does not begin before a place in the log.
     pub fn index_from(&self, offset: u64) -> u32 {
-        let (mut low, mut high) = (0, self.len() as u32);
-        while low < high {
-            let middle = low.midpoint(high);
-            match self.event(middle).offset < offset {
-                true => low = middle + 1,
-                false => high = middle,
-            }
-        }
-        low
+        first_in(0..self.len() as u32, |index| self.event(index).offset < offset)
     }
 
     /// The events of the record in a slot up to its last one, oldest first.

@@ -22,7 +22,7 @@ const MOST_LOOKS: u32 = 8;
 impl Engine {
     /// The canonical record of an id, if the viewer sees it.
     pub fn get(&self, viewer: &Viewer, id: &str) -> Result<Option<Vec<u8>>> {
-        self.read(|store| Ok(store.state.get_seen(viewer, id).map(Cow::into_owned)))
+        self.read(|store| Ok(store.state.dated(viewer, id).map(|one| one.record.into_owned())))
     }
 
     /// The canonical records that a query asks for.

@@ -95,7 +95,7 @@ impl Chosen {
     pub fn know(&mut self, state: &State) {
         let mut meant = state.slots_named(self.doomed.ids());
         if let Some(scope) = &self.scope {
-            meant.extend(state.slots_within(|names| is_within(names, scope)));
+            meant.extend(state.scopes().slots_within(|names| is_within(names, scope)));
         }
         for row in meant.iter().filter_map(|&slot| state.row(slot)) {
             if !row.id().is_empty() {

@@ -18,14 +18,14 @@ use chronolog::log::files::{is_ours, remove_ours};
 use chronolog::origin::Origin;
 use chronolog::verify::{Walk, finding};
 use chronolog::wal::reader::Reading;
-use chronomemory_state::index::KEYS;
-use chronomemory_state::segment::{self, Family, FamilyFolder, Sealed, Segment, Sources, origin_in};
+use chronomemory_state::index::{is_altered, lists_of, origin_in, write_key_file};
+use chronomemory_state::segment::{self, KeyFolder, Sealed, Segment, Sources};
 use chronomemory_state::state::{State, unlike};
 
 use crate::store::load::loader::Loader;
 
-/// What is computed from the rows of segments and kept beside them.
-const FAMILIES: [&Family; 1] = [&KEYS];
+/// The extension of key files.
+const KEYS: &str = "keys";
 /// So many neighbours of one size become one.
 const MERGED_AT_ONCE: usize = 8;
 /// Segments of up to so many events are of the smallest size; each further size is eight times as large.
@@ -176,24 +176,21 @@ impl SegmentFolder<'_> {
             sealed = Sealed::of(segments, sealed.sources().clone(), Arc::clone(sealed.mark()));
         }
         if let Some(before) = before {
-            self.keep_families(before, &sealed, log);
+            self.keep_keys(before, &sealed, log);
         }
         self.remove_others(&sealed, is_only_log)?;
         Ok(Some(Arc::new(sealed)))
     }
 
-    /// Makes the family files for the last segment that the largest one before it has, so that no later call waits for them.
-    fn keep_families(&self, before: &Sealed, sealed: &Sealed, log: Identity) {
+    /// Makes the key file for the last segment if the largest one before it has one, so that no later call waits for it.
+    fn keep_keys(&self, before: &Sealed, sealed: &Sealed, log: Identity) {
         let largest = (0..before.segments().len()).max_by_key(|&number| before.segments()[number].len());
         let number = sealed.segments().len() - 1;
         let path = path_of(self.layout, sealed.segments()[number].head());
-        for family in FAMILIES {
-            let Some(purpose) = largest.and_then(|largest| before.purpose_of(largest, family)) else {
-                continue;
-            };
-            let write = |file| sealed.write_family(file, number, family, &purpose);
+        if let Some(names) = largest.and_then(|largest| lists_of(before, largest)) {
+            let write = |file| write_key_file(sealed, number, &names, file);
             // Without it the next call that needs one makes it.
-            let _ = put(self.disk, self.layout, &path.with_extension(family.name), log, write);
+            let _ = put(self.disk, self.layout, &path.with_extension(KEYS), log, write);
         }
     }
 
@@ -262,34 +259,23 @@ fn put(
     Ok(true)
 }
 
-/// The family files of the segments of one log.
-pub(in crate::store) struct FamilyFiles {
+/// The key files of the segments of one log.
+pub(in crate::store) struct KeyFiles {
     /// Where they are.
     pub site: Arc<Site>,
     /// The log.
     pub log: Identity,
 }
 
-impl FamilyFiles {
-    fn path_of(&self, head: &segment::Head, family: &Family) -> PathBuf {
-        path_of(&self.site.layout, head).with_extension(family.name)
-    }
-}
-
-impl FamilyFolder for FamilyFiles {
-    fn open(&self, head: &segment::Head, family: &Family) -> Option<Mapping> {
-        let file = self.site.disk.open(&self.path_of(head, family), Access::Read).ok()?;
-        file.map(u64::MAX).ok()
+impl KeyFolder for KeyFiles {
+    fn open(&self, head: &segment::Head) -> Option<Mapping> {
+        let path = path_of(&self.site.layout, head).with_extension(KEYS);
+        self.site.disk.open(&path, Access::Read).ok()?.map(u64::MAX).ok()
     }
 
-    fn write(
-        &self,
-        head: &segment::Head,
-        family: &Family,
-        write: &dyn Fn(Arc<dyn DiskFile>) -> io::Result<()>,
-    ) -> io::Result<bool> {
+    fn write(&self, head: &segment::Head, write: &dyn Fn(Arc<dyn DiskFile>) -> io::Result<()>) -> io::Result<bool> {
         let (disk, layout) = (&*self.site.disk, &self.site.layout);
-        let path = self.path_of(head, family);
+        let path = path_of(layout, head).with_extension(KEYS);
         let kept = with_segment_lock(disk, layout, || put(disk, layout, &path, self.log, write))?;
         Ok(kept == Some(true))
     }
@@ -319,12 +305,12 @@ pub(in crate::store) fn altered_segments(
     if let Some(reason) = unlike(state, &sealed).filter(|_| !sealed.slots.has_failed()) {
         return found(&path(0), reason);
     }
-    for (number, family) in (0..rows.segments().len()).flat_map(|number| FAMILIES.map(|family| (number, family))) {
-        let path = path(number).with_extension(family.name);
+    for number in 0..rows.segments().len() {
+        let path = path(number).with_extension(KEYS);
         let Ok(file) = folder.disk.open(&path, Access::Read) else {
             continue;
         };
-        if rows.is_altered(number, family, &*file).unwrap_or(false) {
+        if is_altered(&rows, number, &*file).unwrap_or(false) {
             return found(&path, "it is not what the rows of its segment give".to_owned());
         }
     }

@@ -473,7 +473,7 @@ impl History<'_> {
         // It shows what was living then.
         state.expire(match moment {
             Moment::Time(micros) => micros,
-            Moment::Seq(_) => match (loader.last_ts, state.seen_version(&Viewer::Everyone)) {
+            Moment::Seq(_) => match (loader.last_ts, state.scopes().seen_version(&Viewer::Everyone)) {
                 (Some(micros), _) => micros,
                 // All of it is in the base. The moment of its last event is known only if a record has it.
                 (None, (seq, spoken)) if spoken > 0 && seq == loader.last_seq => spoken.min(segment.beginning.ts),

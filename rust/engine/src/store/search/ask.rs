@@ -50,7 +50,7 @@ pub fn search(shared: &Shared, search: &RecordSearch) -> Result<Vec<SearchHit>> 
                 changes.watermark(),
                 vectors.transpose()?,
                 tokens.transpose()?,
-                (prepared.transpose()?, store.state.hidden_from(&search.viewer)),
+                (prepared.transpose()?, store.state.scopes().hidden_from(&search.viewer)),
             ))
         })?;
         let ask = |look: &mut dyn FnMut(StateView<'_>)| shared.look_at_state(&state_id, look);
@@ -156,7 +156,11 @@ impl View {
         };
         let condition = search.condition.as_ref();
         let prepared = condition.map(|condition| prepare(&self.state, &self.field_indexes, condition));
-        let verdicts = Verdicts::of(prepared.transpose()?, self.state.hidden_from(&search.viewer), &ask);
+        let verdicts = Verdicts::of(
+            prepared.transpose()?,
+            self.state.scopes().hidden_from(&search.viewer),
+            &ask,
+        );
         let asker = RankContext {
             ask: &ask,
             verdicts: verdicts.as_ref(),

@@ -32,7 +32,7 @@ type PageSlots = (Vec<u32>, Option<PageEnd>, Option<QueryPlan>);
 /// A field to order by, if an index of it is declared.
 fn field_of(state: &State, indexes: &RwLock<FieldIndexes>, path: &str) -> Result<FieldPath> {
     let mut known = indexes.write().unwrap_or_else(PoisonError::into_inner);
-    known.follow(state, &[], true)?;
+    known.follow(state, &[])?;
     let place = indexable(path).filter(|place| known.declared().contains(&place.to_string()));
     place.ok_or_else(|| {
         let words = format!("there is no index of {path:?} to order by; create_index({path:?}) makes one");
@@ -222,7 +222,7 @@ impl Views {
     /// The paths that a store declares indexes of, the oldest first.
     pub fn declared(&self, state: &State) -> Result<Vec<String>> {
         let mut known = self.field_indexes.write().unwrap_or_else(PoisonError::into_inner);
-        known.follow(state, &[], true)?;
+        known.follow(state, &[])?;
         Ok(known.declared())
     }
 }

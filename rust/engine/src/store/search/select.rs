@@ -18,7 +18,7 @@ use chronolog::origin::beginning_of;
 use chronolog::scope::Viewer;
 use chronomemory_search::text::{CHOICE_ID, Fields};
 use chronomemory_state::condition::{Condition, Facts, MomentField};
-use chronomemory_state::index::{FieldIndexes, QueryPlan, is_of_all};
+use chronomemory_state::index::{FieldIndexes, QueryPlan};
 use chronomemory_state::state::{Query, State};
 
 /// A state, and the log that it was read from with how much of that.
@@ -220,13 +220,12 @@ pub(in crate::store) fn plan(
 ) -> Result<QueryPlan> {
     let ways = condition.ways();
     let known = indexes.read().unwrap_or_else(PoisonError::into_inner);
-    let is_of_all = is_of_all(query);
-    if known.are_fresh(state, &ways, is_of_all) {
+    if known.are_fresh(state, &ways) {
         return Ok(QueryPlan::choose(state, query, condition, &known));
     }
     drop(known);
     let mut known = indexes.write().unwrap_or_else(PoisonError::into_inner);
-    known.follow(state, &ways, is_of_all)?;
+    known.follow(state, &ways)?;
     Ok(QueryPlan::choose(state, query, condition, &known))
 }
 

@@ -227,7 +227,7 @@ fn is_of_store(draft: &Draft) -> bool {
 
 /// Checks that writers give the names that the store requires.
 pub(super) fn check_required(state: &State, parts: &[impl Borrow<Draft>]) -> Result<()> {
-    if !state.declares() {
+    if !state.declares {
         return Ok(());
     }
     for (place, &level) in LEVELS.iter().enumerate() {

@@ -28,7 +28,7 @@ use chronolog::verify::{BaseState, finding};
 use chronolog::wal::writer::{ChainEnd, EventBody, Lines};
 use chronomemory_state::index::MAX_INDEXES;
 use chronomemory_state::snapshot;
-use chronomemory_state::state::{Edition, State};
+use chronomemory_state::state::{Edition, State, Watermark};
 
 /// Commits that wait for their common sync.
 pub struct Group {
@@ -83,7 +83,7 @@ impl Store {
     ) -> Result<Committed> {
         let ahead = ahead.unwrap_or_else(|| encode_beside(self, parts, now));
         self.settle();
-        let kept = match ahead.checked == Some(self.state.whole_edition()) {
+        let kept = match ahead.checked == Some(self.state.changes().watermark()) {
             true => None,
             false => check_parts(&self.state, parts)?,
         };
@@ -420,7 +420,7 @@ pub struct EncodedAhead {
     promised: usize,
     come: usize,
     /// The edition of the state on which the batch was checked.
-    pub(in crate::store) checked: Option<Edition>,
+    pub(in crate::store) checked: Option<Watermark>,
 }
 
 impl EncodedAhead {

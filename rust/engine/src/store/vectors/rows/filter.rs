@@ -67,7 +67,7 @@ impl Filters {
             [query.kinds.clone(), query.without_kinds.clone()],
             query.status.clone(),
             query.min_confidence.to_bits(),
-            state.expiry_moves(),
+            state.expiry_moves,
         );
         let known = self.0.get(&key);
         if let Some(kept) = known.filter(|kept| !kept.mark.is_behind(state.changes())) {

@@ -1,10 +1,61 @@
-//! Finds the routes from one end to another, the shortest first.
+//! Walks over a network: what is near, the routes from one end to another, and what hangs together.
 
 use std::collections::HashMap;
 
-use super::net::Net;
-use super::reach::distances;
+use super::net::{Direction, Net};
 use chronolog::error::{Error, Result};
+
+/// What was reached.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reached {
+    /// The slots of the ends, each with the number of steps to it: the nearest first, in the order in which they were met.
+    pub ends: Vec<(u32, u32)>,
+    /// The slots of what joins two of them.
+    pub joints: Vec<u32>,
+}
+
+/// The ends within so many steps of some, these included; and what joins them, if it is asked for.
+pub fn reach(net: &Net<'_>, starts: &[u32], hops: u32, with_joints: bool) -> Reached {
+    let steps = distances(net, starts, hops, net.direction());
+    let mut joints = Vec::new();
+    if with_joints {
+        for &(end, _) in &steps.1 {
+            let leading = net.steps_from(end, Direction::Out);
+            joints.extend(
+                leading
+                    .iter()
+                    .filter(|(_, far)| steps.0.contains_key(far))
+                    .map(|(joint, _)| *joint),
+            );
+        }
+    }
+    Reached { ends: steps.1, joints }
+}
+
+/// How many steps it is to each end that is near enough: to look up, and in the order in which they were met.
+fn distances(net: &Net<'_>, starts: &[u32], hops: u32, direction: Direction) -> (HashMap<u32, u32>, Vec<(u32, u32)>) {
+    let mut known = HashMap::new();
+    let mut met: Vec<(u32, u32)> = Vec::new();
+    for &start in starts {
+        if known.insert(start, 0).is_none() {
+            met.push((start, 0));
+        }
+    }
+    let mut at = 0;
+    while let Some(&(end, steps)) = met.get(at) {
+        at += 1;
+        if steps == hops {
+            continue;
+        }
+        for (_, far) in net.steps_from(end, direction) {
+            known.entry(far).or_insert_with(|| {
+                met.push((far, steps + 1));
+                steps + 1
+            });
+        }
+    }
+    (known, met)
+}
 
 /// A way: the slots of what joins one end to the next.
 pub type SlotRoute = Vec<u32>;
@@ -97,4 +148,31 @@ impl RouteSearch<'_> {
         }
         Ok(())
     }
+}
+
+/// The ends in groups: two are in one if a way leads from one to the other, whichever way its steps go. In no order.
+pub fn islands(net: &Net<'_>) -> Vec<Vec<u32>> {
+    let ends: Vec<u32> = net.all_ends().collect();
+    let places: HashMap<u32, usize> = ends.iter().copied().zip(0..).collect();
+    let mut parents: Vec<usize> = (0..ends.len()).collect();
+    for (source, target) in net.all_joined() {
+        if let (Some(&source), Some(&target)) = (places.get(&source), places.get(&target)) {
+            let (one, other) = (root(&mut parents, source), root(&mut parents, target));
+            parents[one.max(other)] = one.min(other);
+        }
+    }
+    let mut groups: HashMap<usize, Vec<u32>> = HashMap::new();
+    for (place, &end) in ends.iter().enumerate() {
+        groups.entry(root(&mut parents, place)).or_default().push(end);
+    }
+    groups.into_values().collect()
+}
+
+/// Who stands for a group; the way there becomes shorter.
+fn root(parents: &mut [usize], mut place: usize) -> usize {
+    while parents[place] != place {
+        parents[place] = parents[parents[place]];
+        place = parents[place];
+    }
+    place
 }
