@@ -102,6 +102,10 @@ fn masks(chunk: &[u8; STEP]) -> (u32, u32) {
 #[cfg(not(target_arch = "x86_64"))]
 #[inline(always)]
 fn masks(chunk: &[u8; STEP]) -> (u32, u32) {
+    // The compiler compares all bytes at once here; most steps are plain.
+    if !chunk.iter().fold(false, |found, &byte| found | is_special(byte)) {
+        return (0, 0);
+    }
     let bits = |of: fn(u8) -> bool| {
         let bytes = chunk.iter().rev();
         bytes.fold(0, |bits, &byte| bits << 1 | u32::from(of(byte)))
