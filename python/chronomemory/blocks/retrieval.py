@@ -285,12 +285,16 @@ class Rendering:
     def add(self, block: ScoredBlock) -> None:
         """Show a block, or as much of it as fits."""
         content: str | None = block.content
-        if not block.guaranteed:
+        cost = self._cost(block.content, block)
+        if cost > self._left and not block.guaranteed:
             content = cut_to_fit(block.content, self._left, lambda text: self._cost(text, block))
+            cost = 0 if content is None else self._cost(content, block)
         if content is None:
             self.dropped.append(Dropped(block.id, "budget"))
-        else:
-            self._show(replace(block, cut=content != block.content), content)
+            return
+        self.blocks.append(replace(block, cut=content != block.content, tokens=cost))
+        self._lines.append(self._line(content, block))
+        self._used += cost
 
     def finish(self) -> tuple[str, int]:
         """Return the text and its tokens; parts may have fewer tokens than the text made of them."""
@@ -310,12 +314,6 @@ class Rendering:
     def _left(self) -> float:
         budget = self._question.budget
         return math.inf if budget is None else budget - self._used
-
-    def _show(self, block: ScoredBlock, content: str) -> None:
-        cost = self._cost(content, block)
-        self.blocks.append(replace(block, tokens=cost))
-        self._lines.append(self._line(content, block))
-        self._used += cost
 
     def _cost(self, content: str, block: ScoredBlock) -> int:
         return self._count("\n" + bullet(self._line(content, block)))

@@ -30,8 +30,15 @@ def merging(given: Merge) -> Merge:
     raise must("merge", f"be one of {', '.join(_MERGES)}, or a function of two texts", given)
 
 
-_SHORT_WORD, _LETTERS_A_TOKEN, _DIGITS_A_TOKEN = 4, 3, 2
-_RUN = re.compile(r"([A-Za-z]+)|([0-9]+)|(\s+)|(.)", re.DOTALL)
+#: One match a token: a word of up to four letters, three letters of a longer one, the first digit of a
+#: number, two more digits, white space other than one space, and any other character.
+_TOKEN = re.compile(
+    r"(?<![A-Za-z])[A-Za-z]{1,4}(?![A-Za-z])|[A-Za-z]{1,3}"
+    r"|(?<![0-9])[0-9]|[0-9]{1,2}|\s{2,}|\n|[^\sA-Za-z0-9]"
+)
+#: Characters of three and four bytes in UTF-8 are one token more, those of four bytes two.
+_LONG = re.compile(r"[^\s\0-\u07ff]")
+_LONGEST = re.compile(r"[\U00010000-\U0010ffff]")
 
 
 def estimated_tokens(text: str) -> int:
@@ -43,17 +50,8 @@ def estimated_tokens(text: str) -> int:
     >>> estimated_tokens("Anna lives in Berlin since 2023")
     11
     """
-    tokens = 0
-    for letters, digits, space, other in _RUN.findall(text):
-        if letters:
-            tokens += 1 if len(letters) <= _SHORT_WORD else -(-len(letters) // _LETTERS_A_TOKEN)
-        elif digits:
-            tokens += 1 + len(digits) // _DIGITS_A_TOKEN
-        elif space:
-            tokens += len(space) > 1 or space == "\n"
-        else:
-            tokens += max(1, len(other.encode("utf-8", "surrogatepass")) - 1)
-    return tokens
+    tokens = len(_TOKEN.findall(text))
+    return tokens if text.isascii() else tokens + len(_LONG.findall(text)) + len(_LONGEST.findall(text))
 
 
 class BlockAnswers(Answers):
