@@ -149,7 +149,10 @@ impl BlockColumns {
 
     /// The slots of these rows.
     pub(super) fn slots_of(&self, rows: impl Iterator<Item = u32>) -> RoaringBitmap {
-        rows.filter_map(|row| self.slot_of(row)).collect()
+        let mut slots: Vec<u32> = rows.filter_map(|row| self.slot_of(row)).collect();
+        slots.sort_unstable();
+        slots.dedup();
+        RoaringBitmap::from_sorted_iter(slots).unwrap_or_default()
     }
 
     fn set_slot(&mut self, row: u32, slot: u32) {

@@ -64,6 +64,11 @@ impl Relevance<'_> {
         known.or_else(|| self.comparison.as_ref()?.cosine(row))
     }
 
+    fn is_comparable(&self, row: u32) -> bool {
+        let compares = |comparison: &Comparison<'_>| comparison.has(row);
+        self.known_cosines.contains_key(&row) || self.comparison.as_ref().is_some_and(compares)
+    }
+
     fn of(&self, row: u32) -> f64 {
         let cosine = self.cosine(row).unwrap_or(0.0);
         self.wording.coverage(row).max(self.cosine_share * cosine)
@@ -309,7 +314,7 @@ fn add_those_without_vector(
     let enough = nearest.len() >= number && nearest[number - 1].1 > 0.0;
     if !enough {
         let rows = filter.rows().into_iter();
-        let without = rows.filter(|&row| relevance.cosine(row).is_none());
+        let without = rows.filter(|&row| !relevance.is_comparable(row));
         nearest.extend(without.map(|row| (row, 0.0)));
     }
 }

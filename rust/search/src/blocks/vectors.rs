@@ -52,6 +52,12 @@ impl<'a> Comparison<'a> {
         Some(Self::with(columns, vectors, vector))
     }
 
+    /// Whether a block has a vector.
+    pub fn has(&self, row: u32) -> bool {
+        let slot = self.columns.slot_of(row);
+        slot.is_some_and(|slot| self.vectors.vector(slot).is_some())
+    }
+
     /// The cosine of a block, if it has a vector.
     pub fn cosine(&self, row: u32) -> Option<f64> {
         let vector = self.vectors.vector(self.columns.slot_of(row)?)?;
