@@ -105,11 +105,6 @@ impl Layout {
         self.folder.join("events.wal.tmp")
     }
 
-    /// A log that is being brought back line by line.
-    pub fn healed_draft(&self) -> PathBuf {
-        self.archives().join(HEALED_LOG)
-    }
-
     /// A log that a restore brings, until it takes its place.
     pub fn restored_draft(&self) -> PathBuf {
         self.archives().join(RESTORED_LOG)
@@ -270,7 +265,7 @@ pub const NEW_SNAPSHOT: &str = "snapshot.json.tmp";
 pub const NEW_ARCHIVE: &str = "new.wal.zst.tmp";
 /// A log that is brought back.
 pub const RESTORED_LOG: &str = "restored.wal.tmp";
-/// A log that is brought back line by line.
+/// A log that a repair of an earlier version brought back line by line.
 pub const HEALED_LOG: &str = "healed.wal.tmp";
 /// The snapshot of a log that is brought back.
 pub const RESTORED_SNAPSHOT: &str = "restored.json.tmp";

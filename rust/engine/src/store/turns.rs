@@ -11,14 +11,13 @@ use std::time::Duration;
 
 use chronolog::disk::{Disk, LockFile};
 use chronolog::error::{At, Error, Result};
-use chronolog::layout::{
-    Layout, is_archive_draft, is_backup_draft, is_base_draft, is_in_draft, is_quarantine_draft, is_rows_draft,
-};
+use chronolog::layout::{Layout, is_backup_draft, is_in_draft, is_quarantine_draft};
 use chronolog::log::files::{is_folder, remove_ours};
 use chronolog::log::{LOCK_FILE_TRIES, check_note};
 
 use super::Store;
 use super::files::erasing::remove_copy;
+use super::files::proofs::parts_of;
 use super::follow::LockPurpose;
 use super::load::tails::check_no_tail_is_left;
 
@@ -179,9 +178,9 @@ pub(super) fn check_tail_at_the_end(store: &mut Store) -> Result<()> {
 
 /// Removes what unfinished work left behind. Both locks are held, so none of it is in use.
 fn sweep(disk: &dyn Disk, layout: &Layout) -> Result<()> {
-    remove_ours(disk, &layout.bases(), is_base_draft)?;
-    remove_ours(disk, &layout.archives(), is_archive_draft)?;
-    remove_ours(disk, &layout.vectors(), is_rows_draft)?;
+    for (folder, _, is_draft) in parts_of(layout) {
+        remove_ours(disk, &folder, is_draft)?;
+    }
     remove_ours(disk, &layout.quarantine(), is_quarantine_draft)?;
     let backups = layout.backups();
     if is_folder(disk, &backups) {

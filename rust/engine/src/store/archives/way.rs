@@ -6,12 +6,13 @@ use crate::store::vectors::is_of_this_file;
 use chronolog::archive::{self, Archive, damage_in};
 use chronolog::damage::{Damage, DamageKind};
 use chronolog::digest::Hex;
-use chronolog::disk::{Disk, Naming};
+use chronolog::disk::{Disk, DiskFile, Naming};
 use chronolog::error::{At, Error, Result, is_of_process};
 use chronolog::event::erasure::Pruning;
 use chronolog::event::faces::ERASURES;
 use chronolog::hint::Hint;
 use chronolog::layout::{LOG, Layout, last_seq_in_archive_name};
+use chronolog::log::Site;
 use chronolog::origin::{Beginning, Origin, Sentinel, WayBack, beginning_of, foreign_traces};
 use chronolog::trail::Trail;
 use chronolog::verify::{ErasureSeen, RedactedLines, finding};
@@ -29,6 +30,10 @@ pub(in crate::store) struct Hop {
     pub length: u64,
     /// The archive and its digest, if that was checked; `None` for the live log.
     pub archive: Option<(Archive, Hex)>,
+    /// Its digest, its first and last seq, and its last seq alone, as the sentinel that retired it says.
+    pub digest: String,
+    pub span: Option<(u64, u64)>,
+    pub last_seq: u64,
     /// How many of its lines must be redacted.
     pub bound: u64,
     /// The base that it starts from, as its own lines name it, and the one that stands in the place of that.
@@ -121,6 +126,9 @@ impl Hop {
             began: beginning.ts,
             length,
             archive: None,
+            digest: String::new(),
+            span: None,
+            last_seq: 0,
             bound: 0,
             adopted: None,
             is_foreign: beginning.origin == Origin::Foreign,
@@ -152,8 +160,13 @@ impl Hop {
         self.sentinel.as_ref()?.told.trail.known()
     }
 
+    /// Whether its base counts as it is: what came before need not add up to it.
     pub fn is_base_declared(&self) -> bool {
         self.sentinel.as_ref().is_none_or(Sentinel::is_base_declared)
+    }
+
+    pub fn starts_from_nothing(&self) -> bool {
+        self.offset == 0 && self.sentinel.is_none() && !self.is_foreign
     }
 }
 
@@ -209,7 +222,8 @@ fn step(sentinel: &Sentinel, way: &WayBack, open: OpenArchive<'_>) -> std::resul
     let (archive, length, mut beginning) = open(name, digest)?;
     way.resolve_origin(&mut beginning.origin);
     let mut hop = Hop::new(name, length, &beginning);
-    hop.bound = sentinel.told.bound;
+    digest.clone_into(&mut hop.digest);
+    (hop.span, hop.last_seq, hop.bound) = (sentinel.told.span, sentinel.last_seq, sentinel.told.bound);
     if let Some((archive, _)) = archive.as_ref().filter(|_| hop.is_foreign) {
         let traces = foreign_traces(&*archive.log, length, u64::MAX, Hint::None);
         let adoption = traces.map_err(|fault| unread(name, fault))?.adoption;
@@ -221,76 +235,42 @@ fn step(sentinel: &Sentinel, way: &WayBack, open: OpenArchive<'_>) -> std::resul
     Ok(hop)
 }
 
-pub(in crate::store) struct RetiredSegment {
-    pub name: String,
-    pub archive: Archive,
-    pub digest: Hex,
-    /// Its first and its last seq, as the sentinel says that names it.
-    pub span: (u64, u64),
-    pub redacted: u64,
-    pub start: Start,
+/// The live log, and the kept logs before it, the oldest first.
+pub(in crate::store) struct KeptLogs {
+    pub live: Hop,
+    pub retired: Vec<Hop>,
 }
 
-/// What a log starts from.
-#[derive(Clone)]
-pub(in crate::store) struct Start {
-    /// The base, as erasures made it.
-    pub base: Option<Hex>,
-    /// It accounts for the events up to here, if another tool compacted the log.
-    pub settled_until: Option<u64>,
-    /// The base counts as it is, whatever the history before it adds up to.
-    pub is_word: bool,
-}
-
-fn start_of(hop: &Hop) -> Start {
-    Start {
-        base: hop.base.1,
-        settled_until: hop.adopted,
-        is_word: hop.is_base_declared(),
-    }
-}
-
-/// The kept logs before the live one, the oldest first, and what the live one starts from; a hole is an error.
-pub(in crate::store) fn segments(
-    disk: &dyn Disk,
-    layout: &Layout,
-    origin: &Origin,
-    live: (&dyn chronolog::disk::DiskFile, u64),
-    pruned_until: u64,
-) -> Result<(Vec<RetiredSegment>, Start)> {
-    let way = PastLogs::find(disk, layout, Hop::live(origin)).at(&layout.archives())?;
-    match &way.end {
-        End::Altered(damage) => return Err(Error::Corrupted(Box::new(damage.clone()))),
-        End::Note(note) if way.hops.last().is_some_and(|hop| names_archive(hop, pruned_until)) => {
-            return Err(Error::busy(format!(
-                "nothing is erased from a history with a hole in it: {note}"
-            )));
+impl KeptLogs {
+    /// Follows the archives back from the live log. Errors: `Busy` for a hole, `Corrupted`, `Io`.
+    pub fn of(site: &Site, origin: &Origin, (log, end): (&dyn DiskFile, u64), pruned_until: u64) -> Result<Self> {
+        let (disk, layout) = (&*site.disk, &site.layout);
+        let way = PastLogs::find(disk, layout, Hop::live(origin)).at(&layout.archives())?;
+        match &way.end {
+            End::Altered(damage) => return Err(Error::Corrupted(Box::new(damage.clone()))),
+            End::Note(note) if way.hops.last().is_some_and(|hop| names_archive(hop, pruned_until)) => {
+                return Err(Error::busy(format!(
+                    "nothing is erased from a history with a hole in it: {note}"
+                )));
+            }
+            _ => {}
         }
-        _ => {}
-    }
-    let mut start = way.hops.first().map(start_of).ok_or(Error::Closed)?;
-    if *origin == Origin::Foreign {
-        let traces = foreign_traces(live.0, live.1, u64::MAX, Hint::None).at(layout.log())?;
-        start.base = traces.adoption.as_ref().map(|adoption| adoption.base_sha256);
-        start.settled_until = traces.adoption.map(|adoption| adoption.seq);
-    }
-    let (mut found, mut span) = (Vec::new(), None);
-    for hop in way.hops {
-        let start = start_of(&hop);
-        if let Some((archive, digest)) = hop.archive {
-            found.push(RetiredSegment {
-                name: hop.name,
-                archive,
-                digest,
-                span: span.unwrap_or_default(),
-                redacted: hop.bound,
-                start,
-            });
+        let mut hops = way.hops.into_iter();
+        let mut live = hops.next().ok_or(Error::Closed)?;
+        if live.is_foreign {
+            let traces = foreign_traces(log, end, u64::MAX, Hint::None).at(layout.log())?;
+            live.base.1 = traces.adoption.as_ref().map(|adoption| adoption.base_sha256);
+            live.adopted = traces.adoption.map(|adoption| adoption.seq);
         }
-        span = hop.sentinel.and_then(|sentinel| sentinel.told.span);
+        let mut retired: Vec<Hop> = hops.collect();
+        retired.reverse();
+        Ok(Self { live, retired })
     }
-    found.reverse();
-    Ok((found, start))
+
+    /// All of them, the oldest first.
+    pub fn all(&self) -> impl Iterator<Item = &Hop> {
+        self.retired.iter().chain([&self.live])
+    }
 }
 
 /// Whether a log names an archive that nobody removed on purpose.

@@ -8,11 +8,11 @@ use std::sync::Arc;
 
 use crate::store::Progress;
 use crate::store::files::erasing::remove_copy;
-use crate::store::files::known_copies::{KnownCopies, KnownCopy, look_into, own_place, weight_of};
+use crate::store::files::known_copies::{Guarded, KnownCopies, KnownCopy, look_into, own_place, weight_of};
 use crate::store::recovery::judge::verify;
 use crate::store::turns::{Turns, sync, take_care};
 use crate::store::upkeep::backup::{BackingUp, next_name};
-use chronolog::disk::{FolderMode, UnexpectedEntry};
+use chronolog::disk::UnexpectedEntry;
 use chronolog::error::{At, Error, Result};
 use chronolog::event::stamp;
 use chronolog::hint::{Synced, read_hint};
@@ -72,7 +72,7 @@ pub fn copy_out(
     make_place(&site, &around)?;
     let made = now();
     let target = claim(&site, &known, &around, made)?;
-    let draft = Guarded::at(&site, with_suffix(&target, ".tmp"));
+    let draft = Guarded::at(&*site.disk, with_suffix(&target, ".tmp"));
     let started = turns.turn(|store| {
         store.with_lock(now(), |store| {
             store.on_log(Log::sync)?;
@@ -120,25 +120,6 @@ pub fn copy_out(
         bytes,
         removed,
     })
-}
-
-/// A folder outside in which no link is followed, as long as this value lives.
-struct Guarded<'a> {
-    site: &'a Site,
-    folder: PathBuf,
-}
-
-impl<'a> Guarded<'a> {
-    fn at(site: &'a Site, folder: PathBuf) -> Self {
-        site.disk.guard(&folder, FolderMode::default());
-        Self { site, folder }
-    }
-}
-
-impl Drop for Guarded<'_> {
-    fn drop(&mut self) {
-        self.site.disk.unguard(&self.folder);
-    }
 }
 
 /// Writes a copy, reads it again, and gives it its name if it is right; gives how many bytes it has.
@@ -261,7 +242,7 @@ fn claim(site: &Site, known: &KnownCopies, around: &Path, now: i64) -> Result<Pa
 fn clear_drafts(site: &Site, known: &KnownCopies, around: &Path) -> Result<()> {
     for copy in known.0.iter().filter(|copy| is_of(site, copy, around)) {
         let draft = copy.draft();
-        let _guarded = Guarded::at(site, draft.clone());
+        let _guarded = Guarded::at(&*site.disk, draft.clone());
         if is_folder(&*site.disk, &draft) {
             remove_copy(&*site.disk, &draft, is_in_draft)?;
             site.disk.sync_dir(around).at(around)?;
@@ -289,7 +270,10 @@ fn thin_out(site: &Site, known: &mut KnownCopies, around: &Path, keep: u64) -> R
     let mut removed = Vec::new();
     for copy in copies.drain(..surplus) {
         let (folder, draft) = (copy.folder(), copy.draft());
-        let _guards = (Guarded::at(site, folder.clone()), Guarded::at(site, draft.clone()));
+        let _guards = (
+            Guarded::at(&*site.disk, folder.clone()),
+            Guarded::at(&*site.disk, draft.clone()),
+        );
         if disk.exists(&draft) {
             continue;
         }

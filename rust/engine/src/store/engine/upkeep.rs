@@ -153,37 +153,31 @@ impl Engine {
 impl Engine {
     /// Verifies the live log and its base, unless that was done since the store was opened. Damage is found as when opening.
     pub fn verify_opened(&self) -> Result<()> {
-        self.check_caller()?;
         store::verify_opened(self, self.host.now())
     }
 
     /// Compacts the log; gives how many events it has then.
     pub fn compact(&self, keep_history: bool, progress: Progress<'_>) -> Result<u64> {
-        self.check_caller()?;
         store::compact(self, keep_history, &|| self.host.now(), progress)
     }
 
     /// Erases records from the store and from all of its past.
     pub fn erase(&self, order: &Erase, progress: Progress<'_>) -> Result<Erased> {
-        self.check_caller()?;
         store::erase(self, order, &|| self.host.now(), progress)
     }
 
     /// Removes the oldest archives and backups, as far as ordered.
     pub fn prune(&self, order: &Prune) -> Result<Pruned> {
-        self.check_caller()?;
         store::prune(self, order, &|| self.host.now())
     }
 
     /// Makes a copy of the store; gives its folder.
     pub fn backup(&self, progress: Progress<'_>) -> Result<PathBuf> {
-        self.check_caller()?;
         store::backup(self, &|| self.host.now(), progress)
     }
 
     /// Makes a verified copy of the store outside of it.
     pub fn copy_out(&self, order: &CopyOrder, progress: Progress<'_>) -> Result<CopyMade> {
-        self.check_caller()?;
         store::copy_out(self, order, &|| self.host.now(), progress)
     }
 
@@ -192,7 +186,6 @@ impl Engine {
     /// # Errors
     /// `Refused` if the note about those outside cannot be read.
     pub fn copies(&self) -> Result<Vec<CopySeen>> {
-        self.check_caller()?;
         store::list(self)
     }
 
@@ -201,7 +194,6 @@ impl Engine {
     /// # Errors
     /// `Argument` if one is still there; `Locked`.
     pub fn forget_copies(&self, paths: &[PathBuf]) -> Result<u64> {
-        self.check_caller()?;
         store::forget(self, paths, &|| self.host.now())
     }
 
@@ -210,7 +202,6 @@ impl Engine {
     /// # Errors
     /// `Refused` if it is neither or lacks erasures, `Corrupted` if it is damaged, unless that is wanted; `Locked`.
     pub fn restore(&self, source: &Path, wanted: Restoring, progress: Progress<'_>) -> Result<Option<Repaired>> {
-        self.check_caller()?;
         store::bring_back(self, source, wanted, &|| self.host.now(), progress)
     }
 

@@ -11,8 +11,8 @@ use chronolog::event::Known;
 use chronolog::event::tie::SaidRecord;
 use chronolog::json::RecordSpans;
 use chronolog::layout::{
-    Layout, ROWS_SUFFIX, Shape, is_archive_draft, is_archive_file, is_backup_folder, is_base_draft, is_base_file,
-    is_draft, is_kept_hint, is_quarantine_name, is_rows_draft, is_rows_file,
+    Layout, ROWS_SUFFIX, Shape, is_archive_file, is_backup_folder, is_base_file, is_draft, is_kept_hint,
+    is_quarantine_name, is_rows_file,
 };
 use chronolog::log::Site;
 use chronolog::log::files::{is_folder, is_ours, names_in, ours_in};
@@ -22,6 +22,7 @@ use chronomemory_state::snapshot::{self, Moments, RecordSink};
 
 use super::chosen::{Chosen, says_a_record};
 use crate::store::files::known_copies::{KnownCopies, look_into};
+use crate::store::files::proofs::parts_of;
 
 struct CopySearch<'a> {
     chosen: &'a Chosen,
@@ -226,14 +227,8 @@ impl SearchedQuarantine {
 }
 
 fn has_drafts(site: &Site, folder: &Path) -> Result<bool> {
-    let inside = Layout::of_folder(folder.to_owned());
-    let places: [(PathBuf, Shape); 4] = [
-        (folder.to_owned(), is_draft),
-        (inside.bases(), is_base_draft),
-        (inside.archives(), is_archive_draft),
-        (inside.vectors(), is_rows_draft),
-    ];
-    for (place, is_named_so) in places {
+    let drafts = parts_of(&Layout::of_folder(folder.to_owned())).map(|(part, _, is_named_so)| (part, is_named_so));
+    for (place, is_named_so) in drafts.into_iter().chain([(folder.to_owned(), is_draft as Shape)]) {
         if !ours_in(&*site.disk, &place, is_named_so)?.is_empty() {
             return Ok(true);
         }

@@ -12,7 +12,7 @@ use super::scan::{DoomedLine, ErasePlan, LinesOfLog, Redacted, names_of_base, wa
 use crate::options::Options;
 use crate::store::Store;
 use crate::store::archives::replay::{Doomed, Replay};
-use crate::store::archives::way::{RetiredSegment, Start};
+use crate::store::archives::way::Hop;
 use crate::store::upkeep::bases::archive_of;
 use crate::store::upkeep::bases::write_base;
 use crate::store::upkeep::compact::Filter;
@@ -130,7 +130,7 @@ impl Filter for EraseFilter<'_> {
 
     fn archived(&mut self, _: &Arc<dyn DiskFile>, end: u64) -> Result<(Arc<dyn DiskFile>, u64)> {
         self.view.go_on(end, &self.plan.live.hits).at(self.site.log())?;
-        Ok((Arc::new(self.view.clone()), self.view.length))
+        Ok(self.view.file())
     }
 }
 
@@ -157,16 +157,17 @@ impl<'a> EraseFilter<'a> {
             erased: Erased::default(),
             span: None,
         };
+        let logs = Arc::clone(&filter.plan.logs);
         let retired = std::mem::take(&mut filter.plan.retired);
-        for (done, (segment, lines)) in (1..).zip(&retired) {
-            filter.retired(segment, lines)?;
+        for (done, (log, lines)) in (1..).zip(logs.retired.iter().zip(&retired)) {
+            filter.retired(log, lines)?;
             progress(done, retired.len() as u64 + 1);
         }
-        filter.plan.retired = retired;
-        let (start, log) = (filter.plan.start.clone(), Arc::clone(&filter.plan.log));
+        let log = Arc::clone(&filter.plan.log);
         let live = std::mem::take(&mut filter.plan.live);
-        filter.take_in(&start, LOG, (&*log, filter.plan.until.end), &live)?;
+        filter.take_in(&logs.live, (&*log, filter.plan.until.end), &live)?;
         filter.plan.live = live;
+        filter.plan.retired = retired;
         Ok(filter)
     }
 
@@ -175,39 +176,34 @@ impl<'a> EraseFilter<'a> {
         self.plan.order.dry_run || self.plan.order.drop_history
     }
 
-    fn retired(&mut self, segment: &RetiredSegment, lines: &LinesOfLog) -> Result<()> {
-        let log = &segment.archive.log;
-        let path = self.site.layout.inside(&segment.name);
-        let end = log.length().at(&path)?;
-        self.take_in(&segment.start, &segment.name, (&**log, end), lines)?;
+    fn retired(&mut self, retired: &Hop, lines: &LinesOfLog) -> Result<()> {
+        let Some((archive, digest)) = &retired.archive else {
+            return Ok(());
+        };
+        let path = self.site.layout.inside(&retired.name);
+        self.take_in(retired, (&*archive.log, retired.length), lines)?;
         if let Some(replay) = &mut self.replay {
             replay.leave_segment();
         }
         let hits = &lines.hits;
         self.files += u64::from(!hits.is_empty());
         if !hits.is_empty() && !self.is_dry() {
-            let mut redacted = Redacted::nothing_of(log);
-            redacted.go_on(end, hits).at(&path)?;
-            let length = redacted.length;
-            let threads = self.options.threads;
-            let (name, digest) = archive_of(
-                self.site,
-                (Arc::new(redacted), length),
-                segment.span,
-                ERASED_SUFFIX,
-                threads,
-            )?;
+            let mut redacted = Redacted::nothing_of(&archive.log);
+            redacted.go_on(retired.length, hits).at(&path)?;
+            let (log, threads) = (redacted.file(), self.options.threads);
+            let span = retired.span.unwrap_or_default();
+            let (name, new) = archive_of(self.site, log, span, ERASED_SUFFIX, threads)?;
             self.made
                 .push(self.site.layout.inside(&format!("{name}{ERASED_SUFFIX}")));
-            let erased = segment.redacted + hits.len() as u64;
+            let erased = retired.bound + hits.len() as u64;
             self.replaced.push(Value::object([
-                ("old", text(&segment.digest)),
-                ("new", text(&digest)),
+                ("old", text(digest)),
+                ("new", text(&new)),
                 ("erased", Value::from(erased)),
             ]));
-            self.remove.push(segment.name.clone());
+            self.remove.push(retired.name.clone());
         }
-        segment.archive.rest();
+        archive.rest();
         Ok(())
     }
 
@@ -235,14 +231,9 @@ impl<'a> EraseFilter<'a> {
         }
     }
 
-    fn take_in(
-        &mut self,
-        start: &Start,
-        name: &str,
-        (log, end): (&dyn DiskFile, u64),
-        lines: &LinesOfLog,
-    ) -> Result<()> {
-        self.begin(start)?;
+    fn take_in(&mut self, hop: &Hop, (log, end): (&dyn DiskFile, u64), lines: &LinesOfLog) -> Result<()> {
+        self.begin(hop)?;
+        let name = &hop.name;
         if !lines.is_even && !lines.hits.is_empty() && !self.plan.order.drop_history {
             return Err(Error::busy(format!(
                 "the seqs in {name} jump, and what would be left of it need not show that: a verifier could take the erased \
@@ -250,7 +241,7 @@ impl<'a> EraseFilter<'a> {
             )));
         }
         if let Some(replay) = &mut self.replay {
-            replay.settled_until = start.settled_until;
+            replay.settled_until = hop.adopted;
             walk(log, end, self.options.threads, replay).at(&self.site.layout.inside(name))?;
         }
         self.check_replay()?;
@@ -274,9 +265,9 @@ impl<'a> EraseFilter<'a> {
     }
 
     /// Handles the base of a log: the first base and a declared one are filtered; any other stays, or goes if it differs.
-    fn begin(&mut self, start: &Start) -> Result<()> {
+    fn begin(&mut self, log: &Hop) -> Result<()> {
         let is_first = !std::mem::replace(&mut self.is_begun, true);
-        let Some(sha256) = start.base else {
+        let Some(sha256) = log.base.1 else {
             if is_first {
                 self.begin_from(State::default());
             }
@@ -288,7 +279,7 @@ impl<'a> EraseFilter<'a> {
         };
         let file = base.log;
         // Where the base before is gone nothing adds up to this one: it counts as it is.
-        if is_first || start.is_word || !self.is_known {
+        if is_first || log.is_base_declared() || !self.is_known {
             return self.begin_with(&*file, &sha256);
         }
         // A base that was proved is what the logs before it add up to: only one that holds some of the records is another now.

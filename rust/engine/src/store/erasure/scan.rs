@@ -8,12 +8,13 @@ use std::sync::Arc;
 use super::chosen::{Chosen, CurrentRecord, record_in, says_a_record};
 use super::copies::CopyCheck;
 use super::erase::Erase;
-use crate::store::archives::way::{RetiredSegment, Start, pruned_until, segments};
+use crate::store::archives::way::{Hop, KeptLogs, pruned_until};
+use crate::store::files::joined::JoinedFile;
 use crate::store::files::proofs::past_files_beside;
 use crate::store::turns::{StoreAccess, Turns};
 use crate::store::upkeep::history_files::put_aside;
 use chronolog::digest::Hex;
-use chronolog::disk::{DiskFile, Identity};
+use chronolog::disk::DiskFile;
 use chronolog::error::{At, Error, Result};
 use chronolog::event::erasure::write_redacted;
 use chronolog::event::tie::SaidRecord;
@@ -112,9 +113,9 @@ pub(super) struct ErasePlan {
     pub chosen: Chosen,
     /// The history is complete, so that it names every row that ever existed.
     is_told: bool,
-    /// The retired logs, the oldest first, with the lines that go, and what the live one starts from.
-    pub retired: Vec<(RetiredSegment, LinesOfLog)>,
-    pub start: Start,
+    /// The live log and the retired ones, and the lines that go from each of these.
+    pub logs: Arc<KeptLogs>,
+    pub retired: Vec<LinesOfLog>,
     /// The bases that hold one of the records.
     pub bases: HashSet<Hex>,
     pub log: Arc<dyn DiskFile>,
@@ -135,13 +136,12 @@ impl ErasePlan {
             let (log, origin) = (Arc::clone(&open.file), open.origin.clone());
             Ok((order, chosen, log, open.passing(), origin, pruned_until(&store.state)))
         })?;
-        let (segments, start) = segments(&*site.disk, &site.layout, &origin, (&*log, until.end), pruned)?;
-        let starts = || segments.iter().map(|segment| &segment.start).chain([&start]);
-        let begins_with_nothing = starts().next().is_some_and(|start| start.base.is_none());
+        let logs = KeptLogs::of(site, &origin, (&*log, until.end), pruned)?;
+        let begins_with_nothing = logs.all().next().is_some_and(|first| first.base.1.is_none());
         let is_told = begins_with_nothing
-            && starts().skip(1).all(|start| !start.is_word)
-            && segments.iter().all(|segment| segment.redacted == 0);
-        let bases: Vec<Hex> = starts().filter_map(|start| start.base).collect();
+            && logs.all().skip(1).all(|log| !log.is_base_declared())
+            && logs.retired.iter().all(|log| log.bound == 0);
+        let bases: Vec<Hex> = logs.all().filter_map(|log| log.base.1).collect();
         let fault = RefCell::new(None);
         let current = |id: &[u8]| {
             let asked = access.look(|store| Ok(record_in(&store.state, id)));
@@ -153,10 +153,13 @@ impl ErasePlan {
         let (live, walk, retired, bases) = loop {
             let mut scan = Scan::new(&mut chosen, &current);
             let (live, walk) = scan.log(&*log, until.end, threads).at(site.log())?;
-            let mut retired = Vec::with_capacity(segments.len());
-            for RetiredSegment { archive, name, .. } in &segments {
-                let length = archive.log.length();
-                let read = length.and_then(|length| scan.log(&*archive.log, length, threads));
+            let mut retired = Vec::with_capacity(logs.retired.len());
+            for Hop {
+                archive, name, length, ..
+            } in &logs.retired
+            {
+                let Some((archive, _)) = archive else { continue };
+                let read = scan.log(&*archive.log, *length, threads);
                 retired.push(read.at(&site.layout.inside(name))?.0);
                 archive.rest();
             }
@@ -179,8 +182,8 @@ impl ErasePlan {
             order,
             chosen,
             is_told,
-            retired: segments.into_iter().zip(retired).collect(),
-            start,
+            logs: Arc::new(logs),
+            retired,
             bases,
             log,
             until,
@@ -209,8 +212,7 @@ impl ErasePlan {
 
     /// Whether an act is removed: then only a replay tells what the other records are.
     pub fn has_acts(&self) -> bool {
-        let retired = self.retired.iter().map(|(_, lines)| lines);
-        retired.chain([&self.live]).any(|lines| lines.has_acts)
+        self.retired.iter().chain([&self.live]).any(|lines| lines.has_acts)
     }
 
     /// Moves bases and archives that no log names to quarantine, which is searched later.
@@ -223,16 +225,11 @@ impl ErasePlan {
     }
 
     fn archives(&self) -> impl Iterator<Item = String> {
-        self.retired.iter().map(|(segment, _)| segment.name.clone())
+        self.logs.retired.iter().map(|log| log.name.clone())
     }
 
     fn bases(&self) -> impl Iterator<Item = String> {
-        let starts = self
-            .retired
-            .iter()
-            .map(|(segment, _)| &segment.start)
-            .chain([&self.start]);
-        let bases = starts.filter_map(|start| start.base);
+        let bases = self.logs.all().filter_map(|log| log.base.1);
         bases.flat_map(|base| names_of_base(&base))
     }
 
@@ -266,85 +263,44 @@ pub(super) struct DoomedLine {
     pub is_salted: bool,
 }
 
-/// What stands in the place of a line that went.
-#[derive(Clone)]
-struct Cut {
-    /// Where that begins, in the log as it reads then.
-    at: u64,
-    left: Vec<u8>,
-    /// Where the next line begins, in the log as it was.
-    next: u64,
-}
-
-/// A log as it reads when only seq and hash are left of some lines. Nothing of it is in memory but that.
-#[derive(Clone)]
+/// A log in which only seq and hash are left of some lines.
 pub(super) struct Redacted {
     log: Arc<dyn DiskFile>,
-    pub length: u64,
-    /// How many bytes less that is than it was, and how many more.
-    taken: u64,
-    left_over: u64,
-    cuts: Arc<Vec<Cut>>,
+    /// The log was taken in up to here, and so many lines of it were redacted.
+    until: u64,
+    known: usize,
+    view: JoinedFile,
 }
 
 impl Redacted {
     pub fn nothing_of(log: &Arc<dyn DiskFile>) -> Self {
         Self {
             log: Arc::clone(log),
-            length: 0,
-            taken: 0,
-            left_over: 0,
-            cuts: Arc::default(),
+            until: 0,
+            known: 0,
+            view: JoinedFile::in_place_of(log),
         }
     }
 
     /// Goes on to a later place, with all lines that go up to there, in order: those before it are known already.
     pub fn go_on(&mut self, end: u64, hits: &[DoomedLine]) -> io::Result<()> {
-        let known = self.cuts.len();
-        for hit in &hits[known..] {
+        for hit in &hits[self.known..] {
+            self.view.add(&self.log, self.until..hit.offset);
             let length = line_from(&*self.log, hit.offset, end)?.len() as u64;
             let mut left = Vec::new();
             write_redacted(hit.seq, &hit.hash, &mut left);
-            let at = hit.offset - self.taken + self.left_over;
-            let next = end.min(hit.offset + length + 1);
-            self.taken += next - hit.offset;
-            self.left_over += left.len() as u64;
-            Arc::make_mut(&mut self.cuts).push(Cut { at, left, next });
+            self.view.add_bytes(left);
+            self.until = end.min(hit.offset + length + 1);
         }
-        self.length = end - self.taken + self.left_over;
+        self.known = hits.len();
+        self.view.add(&self.log, self.until..end);
+        self.until = end;
         Ok(())
     }
-}
 
-impl DiskFile for Redacted {
-    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-        let following = self.cuts.partition_point(|cut| cut.at <= offset);
-        let until = self.cuts.get(following).map_or(self.length, |cut| cut.at);
-        let room = usize::try_from(until.saturating_sub(offset)).unwrap_or(usize::MAX);
-        let wanted = room.min(buffer.len());
-        let Some(cut) = following.checked_sub(1).map(|before| &self.cuts[before]) else {
-            return self.log.read_at(&mut buffer[..wanted], offset);
-        };
-        let inside = offset - cut.at;
-        match cut.left.get(inside as usize..).filter(|left| !left.is_empty()) {
-            Some(left) => {
-                let some = left.len().min(wanted);
-                buffer[..some].copy_from_slice(&left[..some]);
-                Ok(some)
-            }
-            None => {
-                let behind = inside - cut.left.len() as u64;
-                self.log.read_at(&mut buffer[..wanted], cut.next + behind)
-            }
-        }
-    }
-
-    fn length(&self) -> io::Result<u64> {
-        Ok(self.length)
-    }
-
-    fn identity(&self) -> io::Result<Identity> {
-        self.log.identity()
+    /// What it reads like now, and how long that is.
+    pub fn file(&self) -> (Arc<dyn DiskFile>, u64) {
+        (Arc::new(self.view.clone()), self.view.length)
     }
 }
 

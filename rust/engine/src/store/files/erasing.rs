@@ -5,13 +5,15 @@
 
 use std::path::Path;
 
+use super::proofs::parts_of;
+
 use chronolog::digest::Hex;
 use chronolog::disk::{Disk, read_whole};
 use chronolog::error::{At, Result};
 use chronolog::json::{self, Value};
 use chronolog::layout::{
-    ERASING, Layout, Shape, is_archive_draft, is_archive_file, is_backup_draft, is_backup_folder, is_base_draft,
-    is_base_file, is_in_backup, is_in_draft, is_quarantine_name, is_rows_draft, is_rows_file,
+    ERASING, Layout, Shape, is_archive_file, is_backup_draft, is_backup_folder, is_base_file, is_in_backup,
+    is_in_draft, is_quarantine_name, is_rows_file,
 };
 use chronolog::log::Site;
 use chronolog::log::files::{is_folder, is_ours, names_in, remove_if_there, remove_ours};
@@ -113,25 +115,19 @@ pub(in crate::store) fn remove_draft(site: &Site, folder: &Path) -> Result<()> {
 
 /// Removes a copy of a store: the files of ours in it, and the folders that are empty then. What others put there stays.
 pub(in crate::store) fn remove_copy(disk: &dyn Disk, folder: &Path, is_directly_in_it: Shape) -> Result<()> {
-    let inside = Layout::of_folder(folder.to_owned());
-    let is_past = |name: &str| is_base_file(name) || is_base_draft(name);
-    let is_retired = |name: &str| is_archive_file(name) || is_archive_draft(name);
-    let is_rows = |name: &str| is_rows_file(name) || is_rows_draft(name);
-    let folders: [(_, Shape); 4] = [
-        (inside.bases(), is_past),
-        (inside.archives(), is_retired),
-        (inside.vectors(), is_rows),
-        (folder.to_owned(), is_directly_in_it),
-    ];
-    for (path, is_named_so) in folders {
+    let remove = |path: &Path, is_named_so: &dyn Fn(&str) -> bool| -> Result<()> {
         // What cannot be looked into is no reason to say that it is gone.
-        if names_in(disk, &path)?.is_some() {
-            remove_ours(disk, &path, is_named_so)?;
-            disk.sync_dir(&path).at(&path)?;
-            if disk.list(&path).at(&path)?.is_empty() {
-                disk.remove_dir(&path).at(&path)?;
+        if names_in(disk, path)?.is_some() {
+            remove_ours(disk, path, is_named_so)?;
+            disk.sync_dir(path).at(path)?;
+            if disk.list(path).at(path)?.is_empty() {
+                disk.remove_dir(path).at(path)?;
             }
         }
+        Ok(())
+    };
+    for (path, is_file, is_draft) in parts_of(&Layout::of_folder(folder.to_owned())) {
+        remove(&path, &|name| is_file(name) || is_draft(name))?;
     }
-    Ok(())
+    remove(folder, &is_directly_in_it)
 }

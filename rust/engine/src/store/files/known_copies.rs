@@ -123,11 +123,27 @@ pub(in crate::store) fn own_place(site: &Site) -> String {
 
 /// Looks into a folder outside, through no link.
 pub(in crate::store) fn look_into<T>(disk: &dyn Disk, folder: &Path, look: impl FnOnce(&Layout) -> T) -> T {
-    let inside = Layout::of_folder(folder.to_owned());
-    disk.guard(inside.folder(), FolderMode::default());
-    let seen = look(&inside);
-    disk.unguard(inside.folder());
-    seen
+    let guarded = Guarded::at(disk, folder.to_owned());
+    look(&Layout::of_folder(guarded.folder.clone()))
+}
+
+/// A folder outside in which no link is followed, as long as this value lives.
+pub(in crate::store) struct Guarded<'a> {
+    disk: &'a dyn Disk,
+    pub folder: PathBuf,
+}
+
+impl<'a> Guarded<'a> {
+    pub fn at(disk: &'a dyn Disk, folder: PathBuf) -> Self {
+        disk.guard(&folder, FolderMode::default());
+        Self { disk, folder }
+    }
+}
+
+impl Drop for Guarded<'_> {
+    fn drop(&mut self) {
+        self.disk.unguard(&self.folder);
+    }
 }
 
 /// How many bytes the files of a copy have, as far as it can be read.

@@ -2,6 +2,7 @@
 
 pub(in crate::store) mod erasing;
 pub(in crate::store) mod held;
+pub(in crate::store) mod joined;
 pub(in crate::store) mod known_copies;
 pub(in crate::store) mod proofs;
 pub(in crate::store) mod segments;

@@ -13,8 +13,8 @@ use chronolog::digest::Hex;
 use chronolog::disk::{Access, Disk, DiskFile, Naming, read_upto};
 use chronolog::error::{At, Result};
 use chronolog::layout::{
-    Layout, Shape, base_name, digest_in_base_name, is_archive_file, is_aside_folder, is_backup_folder, is_base_file,
-    packed_base_name,
+    Layout, Shape, base_name, digest_in_base_name, is_archive_draft, is_archive_file, is_aside_folder,
+    is_backup_folder, is_base_draft, is_base_file, is_rows_draft, is_rows_file, packed_base_name,
 };
 use chronolog::log::Site;
 use chronolog::log::files::{is_folder, open_base};
@@ -166,16 +166,12 @@ pub(in crate::store) fn digests_of_bases(disk: &dyn Disk, layout: &Layout) -> Ve
     names.iter().filter_map(digest).collect()
 }
 
-/// A copy of an archive elsewhere in the folder, proved by its digest, and where it lies.
-pub(in crate::store) fn copy_of_archive(
-    disk: &dyn Disk,
-    layout: &Layout,
-    name: &str,
-    digest: &str,
-) -> Option<(PathBuf, Archive)> {
-    places(disk, layout, name).into_iter().find_map(|path| {
+/// A copy of an archive elsewhere in the folder, proved by its digest.
+pub(in crate::store) fn copy_of_archive(disk: &dyn Disk, layout: &Layout, name: &str, digest: &str) -> Option<Archive> {
+    let mut found = places(disk, layout, name).into_iter();
+    found.find_map(|path| {
         let archive = archive::open_as(disk, &path, name).ok()?;
-        is_it(&archive, digest).then_some((path, archive))
+        is_it(&archive, digest).then_some(archive)
     })
 }
 
@@ -183,7 +179,7 @@ pub(in crate::store) fn copy_of_archive(
 pub(in crate::store) fn proved_archive(disk: &dyn Disk, layout: &Layout, name: &str, digest: &str) -> Option<Archive> {
     let own = archive::open(disk, &layout.inside(name)).ok();
     own.filter(|archive| is_it(archive, digest))
-        .or_else(|| copy_of_archive(disk, layout, name, digest).map(|(_, archive)| archive))
+        .or_else(|| copy_of_archive(disk, layout, name, digest))
 }
 
 pub(in crate::store) fn is_it(archive: &Archive, digest: &str) -> bool {
@@ -221,6 +217,15 @@ pub(in crate::store) fn other_logs(disk: &dyn Disk, layout: &Layout) -> io::Resu
         .iter()
         .filter_map(|path| disk.open(path, Access::Read).ok())
         .collect())
+}
+
+/// The folders in which a store or a copy keeps files, and how finished and unfinished ones are named there.
+pub(in crate::store) fn parts_of(layout: &Layout) -> [(PathBuf, Shape, Shape); 3] {
+    [
+        (layout.bases(), is_base_file, is_base_draft),
+        (layout.archives(), is_archive_file, is_archive_draft),
+        (layout.vectors(), is_rows_file, is_rows_draft),
+    ]
 }
 
 /// The folders whose files never change once they have their name.

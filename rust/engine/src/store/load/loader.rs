@@ -50,8 +50,6 @@ pub struct Loader {
     watch: Option<ScopeWatch>,
     /// What a repair takes beyond that: the good events of broken batches that begin here.
     salvaged: Option<BTreeSet<u64>>,
-    /// The ids that events of the other broken batches speak of, each with its place.
-    pub(in crate::store) dropped: Vec<(u64, String)>,
     /// Something is lost before what comes next.
     is_behind_loss: bool,
     /// The ids of records that were patched behind a loss, and that nothing had made.
@@ -349,21 +347,11 @@ impl Sink for Loader {
         let counts = held == BatchFate::Count || self.salvaged.as_ref().is_some_and(is_salvaged);
         if counts && !inside {
             holding.release(|known, ts| self.take(known, ts));
-        } else {
-            let mut dropped = Vec::new();
+        } else if let (Some(state), BatchFate::Drop) = (&mut self.state, held) {
             holding.release(|known, _| match known.op {
-                Op::Act => each_concerned(known.op, known.id, known.record, |id| {
-                    dropped.push((known.offset, id.to_vec()))
-                }),
-                _ => dropped.push((known.offset, known.id.to_vec())),
+                Op::Act => each_concerned(known.op, known.id, known.record, |id| state.slots.doubt(id)),
+                _ => state.slots.doubt(known.id),
             });
-            if let (Some(state), BatchFate::Drop) = (&mut self.state, held) {
-                dropped.iter().for_each(|(_, id)| state.slots.doubt(id));
-            }
-            if self.salvaged.is_some() {
-                self.dropped
-                    .extend(dropped.iter().map(|(place, id)| (*place, unspelled(id))));
-            }
         }
         holding.clear();
         self.holding = holding;

@@ -7,25 +7,24 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::gaps::{Gaps, Lost, MOST_TOLD, events};
+use super::gaps::{Gaps, Lost, events};
 use crate::options::Checking;
 use crate::store::files::held::Prefix;
-use crate::store::files::proofs::{copies_of_logs, other_logs, was_restored};
+use crate::store::files::joined::JoinedFile;
+use crate::store::files::proofs::{copies_of_logs, other_logs, parts_of, was_restored};
 use crate::store::load::base::Proof;
 use crate::store::load::examine::{Examined, Look, examine, look_beside, look_for_lost};
 use crate::store::load::loader::{Loader, UNPROVEN, put_on_hold};
 use chronolog::damage::{Damage, DamageKind};
 use chronolog::digest::Hex;
-use chronolog::disk::{Access, DiskFile, Identity, UnexpectedEntry, read_upto};
+use chronolog::disk::{Access, DiskFile, MemoryFile, UnexpectedEntry, read_upto};
 use chronolog::error::{At, Error, Result};
 use chronolog::event::faces::{VECTORS, face_of};
 use chronolog::event::line::{Event, Trust};
 use chronolog::hint::{Hint, Synced, hint_for, read_hint};
 use chronolog::json::MAX_LINE_BYTES;
-use chronolog::layout::{
-    LOG, Layout, Shape, is_archive_file, is_backup_folder, is_base_file, is_in_backup, is_quarantine_name, is_rows_file,
-};
-use chronolog::log::files::{Scratch, names_in, ours_in};
+use chronolog::layout::{LOG, Layout, Shape, is_backup_folder, is_in_backup, is_quarantine_name};
+use chronolog::log::files::{names_in, ours_in};
 use chronolog::log::{Log, Site};
 use chronolog::origin::{ALONE, Origin};
 use chronolog::verify::{NoSink, Walk, finding};
@@ -34,7 +33,6 @@ use chronomemory_state::state::{State, having};
 pub(in crate::store) type CureSource = (Arc<dyn DiskFile>, Walk, Origin);
 
 pub(in crate::store) struct Cure {
-    pub healed: Option<Scratch>,
     pub source: CureSource,
     pub state: State,
     pub filled: u64,
@@ -77,19 +75,21 @@ impl CureSearch<'_> {
     fn cure_of(&self, log: Arc<dyn DiskFile>, hint: Option<Synced>, unproven: bool) -> Result<Cure> {
         let path = self.site.layout.log().to_owned();
         let is_damaged = self.log.report.damage.iter().any(|damage| damage.path == LOG);
-        let (log, is_ended) = match is_damaged && lacks_newline(&*log).at(&path)? {
-            true => (Arc::new(Ended(log)) as Arc<dyn DiskFile>, true),
-            false => (log, false),
+        let is_ended = is_damaged && lacks_newline(&*log).at(&path)?;
+        let log = match is_ended {
+            true => {
+                let mut ended = JoinedFile::in_place_of(&log);
+                ended.add(&log, 0..log.length().at(&path)?);
+                ended.add_bytes(b"\n".to_vec());
+                Arc::new(ended) as Arc<dyn DiskFile>
+            }
+            false => log,
         };
         let mut gaps = Gaps::find(&*self.site.disk, &self.site.layout, &*log, self.threads).at(&path)?;
         gaps.mend();
-        let healed = match gaps.are_changed() || is_ended {
-            false => None,
-            true => Some(gaps.write(&self.site.disk, &*log, &self.site.layout)?),
-        };
-        let file = match &healed {
-            Some(scratch) => self.site.disk.open(scratch.path(), Access::Read).at(scratch.path())?,
-            None => log,
+        let file = match gaps.are_changed() {
+            true => Arc::new(gaps.healed(&log)) as Arc<dyn DiskFile>,
+            false => log,
         };
         let broken = self.broken_batches(&*file, &gaps)?;
         let mut loader = Loader::salvaging(broken);
@@ -101,7 +101,6 @@ impl CureSearch<'_> {
             return Err(Error::Corrupted(Box::new(beside)));
         }
         let reached = loader.last_seq;
-        let dropped = std::mem::take(&mut loader.dropped);
         let unmade = loader.take_unmade();
         let mut state = loader.state.unwrap_or_default();
         let unsettled = hold_named(&mut state);
@@ -114,8 +113,7 @@ impl CureSearch<'_> {
         let is_open = |damage: &&Damage| {
             damage.kind == DamageKind::BrokenBatch || found.proof == Proof::Nothing && damage.path != LOG
         };
-        let spoken_of = |damage: &Damage| told_of(damage, &found.report.damage, &dropped);
-        lost.extend(found.report.damage.iter().filter(is_open).map(spoken_of));
+        lost.extend(found.report.damage.iter().filter(is_open).map(ToString::to_string));
         let mark = found.walk.mark();
         let last_seq = mark
             .last_seq
@@ -134,7 +132,6 @@ impl CureSearch<'_> {
         lost.extend(found.unknown);
         let has_log_damage = found.report.damage.iter().any(|damage| damage.path == LOG);
         Ok(Cure {
-            healed,
             filled: gaps.filled() + u64::from(is_ended),
             is_whole: !has_log_damage && found.proof == Proof::Whole,
             lost,
@@ -193,14 +190,9 @@ impl CureSearch<'_> {
         {
             return Err(Error::Corrupted(Box::new(damage.clone())));
         }
-        // An empty file stands for the log that is gone.
-        let archives = self.site.layout.archives();
-        self.site.make_folder(&archives, self.site.layout.folder())?;
-        let scratch = Scratch::at(&self.site.disk, self.site.layout.healed_draft());
-        let file = self.site.disk.create(scratch.path()).at(scratch.path())?;
         Ok(Cure {
-            healed: Some(scratch),
-            source: (file, Walk::new(None), Origin::Nothing),
+            // An empty file stands for the log that is gone.
+            source: (Arc::new(MemoryFile::default()), Walk::new(None), Origin::Nothing),
             filled: 0,
             lost: report.damage.iter().map(ToString::to_string).collect(),
             unsettled: Vec::new(),
@@ -261,28 +253,6 @@ fn lacks_newline(log: &dyn DiskFile) -> io::Result<bool> {
     Ok(Event::read(line, Trust::Nothing).is_ok_and(|event| !event.injected))
 }
 
-/// A log with a newline behind its last byte.
-struct Ended(Arc<dyn DiskFile>);
-
-impl DiskFile for Ended {
-    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-        let length = self.0.length()?;
-        if offset == length && !buffer.is_empty() {
-            buffer[0] = b'\n';
-            return Ok(1);
-        }
-        self.0.read_at(buffer, offset)
-    }
-
-    fn length(&self) -> io::Result<u64> {
-        Ok(self.0.length()? + 1)
-    }
-
-    fn identity(&self) -> io::Result<Identity> {
-        self.0.identity()
-    }
-}
-
 /// Puts the records on hold that a lost event names for certain, but for embeddings; gives their ids.
 fn hold_named(state: &mut State) -> Vec<String> {
     let mut ids = state.slots.named_by_lost_events();
@@ -297,25 +267,6 @@ fn broken_batches(damage: &[Damage]) -> impl Iterator<Item = u64> {
     broken.map(|damage| damage.offset)
 }
 
-/// A damage with the records that a batch speaks of which does not count.
-fn told_of(damage: &Damage, all: &[Damage], dropped: &[(u64, String)]) -> String {
-    let mut text = damage.to_string();
-    if damage.kind == DamageKind::BrokenBatch {
-        let end = broken_batches(all).filter(|offset| *offset > damage.offset).min();
-        // Behind the begin, which is no record.
-        let inside = damage.offset + 1..end.unwrap_or(u64::MAX);
-        let ids = dropped.iter().filter(|(offset, _)| inside.contains(offset));
-        let ids: Vec<String> = ids.map(|(_, id)| format!("{id:?}")).collect();
-        if !ids.is_empty() {
-            text += &format!("; it speaks of {}", ids[..ids.len().min(MOST_TOLD)].join(", "));
-        }
-        if ids.len() > MOST_TOLD {
-            text += &format!(" and {} more", ids.len() - MOST_TOLD);
-        }
-    }
-    text
-}
-
 /// Refuses if a copy, or what was set aside, cannot be looked into. Errors: `Io`, which names it.
 pub(super) fn check_copies_can_be_read(site: &Site) -> Result<()> {
     let kept: [(PathBuf, Shape); 2] = [
@@ -328,13 +279,8 @@ pub(super) fn check_copies_can_be_read(site: &Site) -> Result<()> {
             if names_in(&*site.disk, &path)?.is_none() {
                 check_file(site, &path)?;
             }
-            let inside = Layout::of_folder(path.clone());
-            let folders: [(PathBuf, Shape); 4] = [
-                (path, is_in_backup),
-                (inside.bases(), is_base_file),
-                (inside.archives(), is_archive_file),
-                (inside.vectors(), is_rows_file),
-            ];
+            let parts = parts_of(&Layout::of_folder(path.clone())).map(|(part, is_named_so, _)| (part, is_named_so));
+            let folders = parts.into_iter().chain([(path, is_in_backup as Shape)]);
             for (folder, is_named_so) in folders {
                 for name in ours_in(&*site.disk, &folder, is_named_so)? {
                     check_file(site, &folder.join(name))?;

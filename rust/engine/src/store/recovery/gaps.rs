@@ -10,17 +10,16 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::route::{Cuts, EventRoute, LineRun, RouteStep, Scan, each_event};
+use crate::store::files::joined::JoinedFile;
 use crate::store::files::proofs::{digests_of_bases, other_logs, was_restored};
 use crate::store::load::found::missed_end;
 use chronolog::damage::DamageKind;
 use chronolog::digest::Hex;
 use chronolog::disk::{Disk, DiskFile, read_upto};
-use chronolog::error::{At, Result};
 use chronolog::event::line::{Event, Fault, Trust};
 use chronolog::event::mend::{Budget, Neighbours, mend, mend_cut};
 use chronolog::hint::{Hint, Synced, hint_for, read_hint};
 use chronolog::layout::Layout;
-use chronolog::log::files::{PacedFile, Scratch};
 use chronolog::origin::beginning_of;
 
 /// Lines that stand elsewhere: the file (0 is the log itself, the others are copies), and the place there.
@@ -91,10 +90,8 @@ impl<'a> Layer<'a> {
         if let Some(synced) = known {
             cuts.cut_behind(&synced.first);
         }
-        layer.find(&cuts, head)?;
-        if layer.divide_by_copies(&mut cuts)? {
-            layer.find(&cuts, head)?;
-        }
+        layer.scan(&cuts)?;
+        layer.route = EventRoute::find(&layer.scan.runs, head, layer.sentinel());
         Ok(layer)
     }
 
@@ -131,12 +128,6 @@ impl<'a> Layer<'a> {
         self.scan.end < length || self.unreadable.iter().any(|line| line.offset >= place)
     }
 
-    fn find(&mut self, cuts: &Cuts, head: Option<Hex>) -> io::Result<()> {
-        self.scan(cuts)?;
-        self.route = EventRoute::find(&self.scan.runs, head, self.sentinel());
-        Ok(())
-    }
-
     /// The run of the log that begins with the newest compaction of ours whose base is there: what is older was retired.
     fn sentinel(&self) -> Option<usize> {
         let is_there = |run: &LineRun| run.source == 0 && run.base.is_some_and(|base| self.bases.contains(&base));
@@ -155,34 +146,6 @@ impl<'a> Layer<'a> {
             self.scan.runs.extend(scan.runs);
         }
         Ok(())
-    }
-
-    /// Lines of a copy may stand in the log too, beside others that do not belong there: divides the runs where they part.
-    fn divide_by_copies(&self, cuts: &mut Cuts) -> io::Result<bool> {
-        let mut proved: HashSet<[u8; 32]> = HashSet::new();
-        for step in &self.route.steps {
-            let run = &self.scan.runs[step.run];
-            if let Some(copy) = run.source.checked_sub(1).and_then(|copy| self.copies.get(copy)) {
-                each_event(&**copy, run.bytes.clone(), |_, _, text, event| {
-                    proved.insert(event.hash(text).raw());
-                })?;
-            }
-        }
-        let (mut is_divided, mut last) = (false, None);
-        if proved.is_empty() {
-            return Ok(false);
-        }
-        each_event(self.log, 0..self.scan.end, |_, _, text, event| {
-            let hash = event.hash(text);
-            let is_proved = proved.contains(&hash.raw());
-            if let Some((before, was_proved)) = last
-                && was_proved != is_proved
-            {
-                is_divided |= cuts.cut_behind(&before);
-            }
-            last = Some((hash, is_proved));
-        })?;
-        Ok(is_divided)
     }
 
     /// The gaps, in order. `behind` is an event that came last and is lost.
@@ -410,9 +373,6 @@ impl BadLine {
     }
 }
 
-/// How many ids of one damaged batch are named.
-pub(in crate::store) const MOST_TOLD: usize = 20;
-
 pub(in crate::store) struct Lost {
     offset: u64,
     healed_offset: u64,
@@ -581,34 +541,24 @@ impl Gaps {
         found
     }
 
-    /// Writes the log with its gaps filled, durably.
-    pub fn write(&self, disk: &Arc<dyn Disk>, log: &dyn DiskFile, layout: &Layout) -> Result<Scratch> {
-        let archives = layout.archives();
-        disk.create_dir(&archives).at(&archives)?;
-        disk.sync_dir(layout.folder()).at(layout.folder())?;
-        let scratch = Scratch::at(disk, layout.healed_draft());
-        let path = scratch.path();
-        let mut file = PacedFile::at(disk.create(path).at(path)?, 0);
+    /// The log with its gaps filled.
+    pub fn healed(&self, log: &Arc<dyn DiskFile>) -> JoinedFile {
+        let mut healed = JoinedFile::in_place_of(log);
+        let source = |source: usize| source.checked_sub(1).map_or(log, |copy| &self.copies[copy]);
         let mut from = 0;
-        let source = |source: usize| match source.checked_sub(1) {
-            None => log,
-            Some(copy) => &*self.copies[copy],
-        };
         for gap in &self.gaps {
             let Some(instead) = gap.instead() else { continue };
-            file.copy(log, from..gap.start, |_| {}).at(path)?;
-            for piece in &instead {
-                let added = match piece {
-                    Replacement::Lines((copy, bytes)) => file.copy(source(*copy), bytes.clone(), |_| {}),
-                    Replacement::Bytes(bytes) => file.add(bytes),
-                };
-                added.at(path)?;
+            healed.add(log, from..gap.start);
+            for piece in instead {
+                match piece {
+                    Replacement::Lines((copy, bytes)) => healed.add(source(*copy), bytes.clone()),
+                    Replacement::Bytes(bytes) => healed.add_bytes(bytes.to_vec()),
+                }
             }
             from = gap.end;
         }
-        let copied = file.copy(log, from..self.length, |_| {});
-        copied.and_then(|()| file.sync()).at(path)?;
-        Ok(scratch)
+        healed.add(log, from..self.length);
+        healed
     }
 }
 

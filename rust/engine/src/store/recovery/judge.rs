@@ -32,9 +32,8 @@ use chronolog::verify::{Report, Sink, Walk};
 const MOST_LOOKS: usize = 8;
 /// Clocks of processors and of machines that share a store differ by so much without anyone minding.
 const CLOCKS_DIFFER_MICROS: i64 = 2_000_000;
-/// How long a tail is watched by someone who may not ask for the lock, and how often.
+/// How long a tail is watched where the lock cannot be asked for.
 const WATCH: Duration = Duration::from_millis(10);
-const WATCHES: usize = 5;
 
 /// Whether others who write, compact or restore meanwhile may have caused what a look found.
 fn is_doubtful(report: &Report) -> bool {
@@ -85,27 +84,21 @@ pub(in crate::store) fn verify_at(
     Ok(nothing())
 }
 
-/// Bytes behind the committed end that nobody is writing: somebody was interrupted. What is written just now is no news.
+/// Bytes behind the committed end that stay the same while no process writes: an interrupted write.
 pub(in crate::store) fn pending_tail(store: &mut Store) -> Result<Option<Tail>> {
     store.refresh()?;
-    let mut tail = store.log.report.tail.clone();
-    for _ in 0..WATCHES {
-        if tail.is_none() || store.log.lock.held {
-            return Ok(None);
-        }
-        match is_locked(&*store.site.disk, &store.site.layout) {
-            Some(true) => return Ok(None),
-            Some(false) => {}
-            None => std::thread::sleep(WATCH),
-        }
-        store.refresh()?;
-        if store.log.report.tail == tail {
-            // The same before and after a moment in which nobody held the lock.
-            return Ok(tail);
-        }
-        tail = store.log.report.tail.clone();
+    let tail = store.log.report.tail.clone();
+    if tail.is_none() || store.log.lock.held {
+        return Ok(None);
     }
-    Ok(None)
+    match is_locked(&*store.site.disk, &store.site.layout) {
+        Some(true) => return Ok(None),
+        Some(false) => {}
+        None => std::thread::sleep(WATCH),
+    }
+    store.refresh()?;
+    let is_same = store.log.report.tail == tail;
+    Ok(tail.filter(|_| is_same))
 }
 
 /// Whether someone holds the lock; `None` for whoever may not ask.

@@ -167,8 +167,7 @@ fn administer(
     let pack = || -> Result<_> {
         let (mark, log) = (walk.mark(), (Arc::clone(&file), walk.end));
         let span = (mark.first_seq.unwrap_or(0), mark.last_seq);
-        let (name, digest) = archive_of(&site, log, span, "", store.options.threads)?;
-        Ok((name, digest.text().to_owned()))
+        archive_of(&site, log, span, "", store.options.threads)
     };
     let archive = is_whole.then(pack).transpose()?;
     let history_kept = archive.is_some() && mending.gone.is_empty();
@@ -193,7 +192,6 @@ fn administer(
     let base = write_base(&site, &header, &mut store.state, store.options.salts(), progress)?;
     retirement.carry_out(store, base, now)?;
     // The new log tells of the repair: from here on nothing that is put right can be silent about it.
-    drop(cure.healed.take());
     mending.carry_out()?;
     let brought_back = rows.put_back(&mut store.vectors)?;
     take_back_rows(store, &damage, now)?;
@@ -432,7 +430,7 @@ impl<'a> Mending<'a> {
                 .ok()
                 .filter(|archive| is_it(archive, digest));
             if own.is_none() {
-                let copy = copy_of_archive(&*site.disk, &site.layout, name, digest).map(|(_, archive)| archive.packed);
+                let copy = copy_of_archive(&*site.disk, &site.layout, name, digest).map(|copy| copy.packed);
                 let copy = copy.or_else(|| self.mended(name, digest));
                 self.set(name, Some(copy.ok_or(End::Beginning)?));
             }

@@ -252,9 +252,9 @@ impl Cuts {
         cuts
     }
 
-    /// Divides runs behind an event as well; says whether they were not divided there before.
-    pub fn cut_behind(&mut self, hash: &Hex) -> bool {
-        self.behind.insert(hash.raw())
+    /// Divides runs behind an event as well.
+    pub fn cut_behind(&mut self, hash: &Hex) {
+        self.behind.insert(hash.raw());
     }
 
     fn is_between(&self, last: &LineRun, next: &Event) -> bool {

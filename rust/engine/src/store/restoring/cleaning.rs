@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::options::Options;
-use crate::store::archives::way::{Start, pruned_until, segments};
+use crate::store::archives::way::{Hop, KeptLogs, pruned_until};
 use crate::store::erasure::chosen::Chosen;
 use crate::store::erasure::copies::CopyCheck;
 use crate::store::erasure::erase::erase;
@@ -22,7 +22,7 @@ use crate::store::recovery::judge::verify;
 use crate::store::recovery::returning::{KnownErasure, Returning, add_forgotten, known_erasures};
 use crate::store::turns::{Alone, Turns};
 use crate::store::upkeep::backup::{BackingUp, next_name};
-use crate::store::upkeep::history_files::PastFiles;
+use crate::store::upkeep::history_files::garbage;
 use crate::store::{Progress, SealTerms, Store};
 use chronolog::digest::Hex;
 use chronolog::disk::Access;
@@ -247,8 +247,7 @@ impl Cleaning<'_> {
         };
         let by = erase(&Alone::with(copy), &order, &|| self.now, progress)?.seq;
         // Nothing of what follows should be found: it is looked for all the same, before anybody relies on it.
-        let unnamed = PastFiles::of(&copy.site, &copy.log, &copy.state).garbage()?;
-        for path in &unnamed {
+        for path in &garbage(copy)? {
             copy.site.disk.remove(path).at(path)?;
         }
         let chosen = Chosen::by(&Erase {
@@ -327,28 +326,29 @@ impl KeptHistory {
             return Err(Error::busy("there is no log"));
         };
         let (live, pruned) = ((&*open.file, open.walk.end), pruned_until(&store.state));
-        let (segments, start) = segments(&*site.disk, &site.layout, &open.origin, live, pruned)?;
+        let logs = KeptLogs::of(site, &open.origin, live, pruned)?;
         let mut history = Self::default();
         let mut passing = Passing { show, left: Vec::new() };
         let threads = store.options.threads;
-        let mut first = None;
-        for segment in &segments {
-            let (log, path) = (&*segment.archive.log, site.layout.inside(&segment.name));
-            let walk = walk(log, log.length().at(&path)?, threads, &mut passing).at(&path)?;
-            segment.archive.rest();
+        for Hop {
+            archive, name, length, ..
+        } in &logs.retired
+        {
+            let Some((archive, _)) = archive else { continue };
+            let walk = walk(&*archive.log, *length, threads, &mut passing).at(&site.layout.inside(name))?;
+            archive.rest();
             // What another tool wrote may look as if nothing were left of it.
             let ranges = &walk.redacted.ranges;
             let is_redacted = |line: &LineId| ranges.iter().any(|&(from, to)| (from..=to).contains(&line.0));
             history.erased.extend(passing.left.drain(..).filter(is_redacted));
-            first.get_or_insert(segment.span.0);
         }
         walk(live.0, live.1, threads, &mut passing).at(site.log())?;
+        let first = logs.retired.first().map(|log| log.span.unwrap_or_default().0);
         history.first_seq = first.or(open.mark().first_seq).unwrap_or(0);
-        let starts: Vec<&Start> = segments.iter().map(|one| &one.start).chain([&start]).collect();
-        history.is_whole = starts.first().is_some_and(|start| start.base.is_none());
-        history.bases = starts.iter().filter_map(|start| start.base).collect();
-        let is_word = |(number, start): (usize, &&Start)| start.base.filter(|_| number == 0 || start.is_word);
-        history.words = starts.iter().enumerate().filter_map(is_word).collect();
+        history.is_whole = logs.all().next().is_some_and(|first| first.base.1.is_none());
+        history.bases = logs.all().filter_map(|log| log.base.1).collect();
+        let is_word = |(number, log): (usize, &Hop)| log.base.1.filter(|_| number == 0 || log.is_base_declared());
+        history.words = logs.all().enumerate().filter_map(is_word).collect();
         Ok(history)
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::cleaning::{Cleaned, all_erasures, clean};
 use crate::store::files::known_copies::note_restored;
-use crate::store::files::proofs::{copy_of_base, immutable_names};
+use crate::store::files::proofs::immutable_names;
 use crate::store::files::set_aside::QuarantineFolder;
 use crate::store::follow::{LockPurpose, has_remains};
 use crate::store::load::examine::source_of;
@@ -26,9 +26,8 @@ use chronolog::disk::{Access, Bytes, Disk};
 use chronolog::error::{At, Error, Result};
 use chronolog::hint::{Hint, Synced, hint_for, read_hint, write_hint};
 use chronolog::layout::{LOG, Layout, RESTORED_LOG, RESTORED_SNAPSHOT, is_rows_file, offset_of_tail};
-use chronolog::log::files::{Scratch, append_bytes, begins_with, copy_bytes, copy_names, copy_range, is_folder};
+use chronolog::log::files::{Scratch, append_bytes, begins_with, copy_bytes, copy_names, is_folder};
 use chronolog::log::{Log, Site};
-use chronolog::origin::{Origin, Sentinel, origin_of};
 use chronolog::remembered;
 use chronolog::verify::finding;
 use chronomemory_state::state::{State, differences};
@@ -81,7 +80,6 @@ impl Restored {
         }
         disk.sync_dir(&archives).at(&archives)?;
         copy_past(&**disk, source, here)?;
-        fetch_base(&**disk, here, source)?;
         let snapshot = source.snapshot();
         let snapshot = match disk.status(&snapshot).is_ok() {
             true => Some(fetch(&snapshot, RESTORED_SNAPSHOT, None, None)?),
@@ -233,33 +231,6 @@ pub fn restore(
     clear_out(turns, &kept, now())?;
     cleaned.map_or(Ok(()), |cleaned| cleaned.folder.take_away())?;
     write_snapshot(turns)
-}
-
-/// Copies the base of a repaired log from the store or a backup, if it is not here.
-fn fetch_base(disk: &dyn Disk, here: &Layout, source: &Layout) -> Result<()> {
-    let path = source.log();
-    let log = disk.open(path, Access::Read).at(path)?;
-    let origin = log.length().and_then(|length| origin_of(&*log, length)).at(path)?;
-    let Origin::Ours(Sentinel {
-        base_sha256: Some(sha256),
-        ..
-    }) = origin
-    else {
-        return Ok(());
-    };
-    let own = here.base(sha256.text());
-    if disk.status(&own).is_ok() {
-        return Ok(());
-    }
-    let Some((_, file)) = copy_of_base(disk, here, &sha256) else {
-        return Ok(());
-    };
-    let bases = here.bases();
-    disk.create_dir(&bases).at(&bases)?;
-    disk.sync_dir(here.folder()).at(here.folder())?;
-    let length = file.length().at(&own)?;
-    copy_range(disk, &*file, 0..length, &own, None)?;
-    disk.sync_dir(&bases).at(&bases)
 }
 
 /// Whether a copy has a log in which something stands, and a base or an archive that it may stand on.

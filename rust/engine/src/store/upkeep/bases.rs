@@ -7,12 +7,13 @@
 use std::collections::HashSet;
 use std::io;
 use std::panic::resume_unwind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, Builder};
 
-use super::history_files::{PastOfLog, RetiredLog, remove, remove_base};
+use super::history_files::{past_of_log, remove, remove_base};
 use crate::store::Progress;
+use crate::store::archives::way::Hop;
 use crate::store::files::proofs::immutable_names;
 use crate::store::turns::Turns;
 use chronolog::archive::{self, FRAME_BYTES, Packer, damage_in};
@@ -30,8 +31,8 @@ use chronomemory_state::state::{BaseRows, Frozen, State};
 /// Packs the bases of the past that stay, and removes those that archives add up to. Damaged ones are left to `verify`.
 pub(super) fn thin_out(turns: &impl Turns, now: i64) -> Result<()> {
     let (site, threads) = turns.turn(|store| Ok((Arc::clone(&store.site), store.options.threads)))?;
-    let PastOfLog { logs, base, .. } = PastOfLog::of(turns)?;
-    let Some(newest) = base else {
+    let mut logs = past_of_log(turns)?;
+    let Some(newest) = logs.pop().and_then(|live| live.base.1) else {
         return Ok(());
     };
     let most = site.disk.status(&site.layout.base(newest.text()));
@@ -58,20 +59,20 @@ struct PastBase {
 
 struct PastBases {
     site: Arc<Site>,
-    logs: Vec<RetiredLog>,
+    logs: Vec<Hop>,
     there: Vec<PastBase>,
     archives: HashSet<String>,
 }
 
 impl PastBases {
-    fn of(site: Arc<Site>, logs: Vec<RetiredLog>, newest: Hex) -> Result<Self> {
+    fn of(site: Arc<Site>, logs: Vec<Hop>, newest: Hex) -> Result<Self> {
         let mut there = Vec::new();
         let (disk, layout) = (&*site.disk, &site.layout);
         let names = immutable_names(disk, layout, "base")?;
         let digests: HashSet<&str> = names.iter().filter_map(|name| digest_in_base_name(name)).collect();
         for (number, log) in logs.iter().enumerate() {
-            let is_there = |(sha256, _): &(Hex, bool)| *sha256 != newest && digests.contains(sha256.text());
-            let Some((sha256, is_word)) = log.base.filter(is_there) else {
+            let is_there = |sha256: &Hex| *sha256 != newest && digests.contains(sha256.text());
+            let Some(sha256) = log.base.1.filter(is_there) else {
                 continue;
             };
             // What cannot be read is for whoever verifies.
@@ -82,7 +83,7 @@ impl PastBases {
                 there.push(PastBase {
                     log: number,
                     sha256,
-                    is_word,
+                    is_word: log.is_base_declared(),
                     bytes,
                 });
             }
@@ -107,16 +108,15 @@ impl PastBases {
                     found.push(base.sha256);
                 }
             }
-            is_begun |= base.is_some() || log.starts_from_nothing;
-            since += log.bytes;
+            is_begun |= base.is_some() || log.starts_from_nothing();
+            since += log.length;
         }
         found
     }
 
     /// Every second base that history leads to. The first one stays unless a log before it begins with nothing.
     fn every_second(&self) -> Vec<Hex> {
-        let starts = |log: &RetiredLog| log.starts_from_nothing;
-        let is_needed = |base: &PastBase| !self.logs.iter().take(base.log).any(starts);
+        let is_needed = |base: &PastBase| !self.logs.iter().take(base.log).any(Hop::starts_from_nothing);
         let first = self
             .there
             .first()
@@ -157,13 +157,13 @@ impl PastBases {
         let end = self.there[at].log;
         let start = match at.checked_sub(1).and_then(|before| self.there.get(before)) {
             Some(before) => before.log,
-            None => match self.logs.iter().position(|log| log.starts_from_nothing) {
+            None => match self.logs.iter().position(Hop::starts_from_nothing) {
                 Some(start) => start,
                 None => return Ok(false),
             },
         };
         let between = self.logs.get(start..end).unwrap_or_default();
-        let is_word = |log: &RetiredLog| log.base.is_some_and(|(_, is_word)| is_word);
+        let is_word = |log: &Hop| log.base.1.is_some() && log.is_base_declared();
         if between.iter().skip(1).any(is_word) {
             // What came before does not lead across it.
             return Ok(false);
@@ -197,10 +197,8 @@ impl PastBases {
             }
             if !holds(&**disk, &packed, &base.sha256) {
                 let file = disk.open(&plain, Access::Read).at(&plain)?;
-                let scratch = Scratch::at(disk, with_suffix(&packed, ".tmp"));
-                let packing = Packing::start(&**disk, file, scratch.path(), threads).at(scratch.path())?;
-                packing.finish(base.bytes).at(scratch.path())?;
-                scratch.name(&packed)?;
+                let packing = Packing::start(disk, file, with_suffix(&packed, ".tmp"), threads)?;
+                packing.finish(base.bytes)?.1.name(&packed)?;
             }
             // Read again before the other goes: there may be no second one.
             if holds(&**disk, &packed, &base.sha256) {
@@ -228,15 +226,15 @@ fn holds(disk: &dyn Disk, packed: &Path, sha256: &Hex) -> bool {
     archive::open(disk, packed).is_ok_and(|base| archive::has_digest(&*base.log, sha256))
 }
 
-/// The name of an archive and its digest, as a sentinel writes them.
-pub(in crate::store) type ArchiveTold = (String, String);
+/// The name of an archive without what an erasure adds, and its digest.
+pub(in crate::store) type ArchiveTold = (String, Hex);
 
 pub(in crate::store) struct NewFiles {
     records: Option<Frozen>,
     base: BaseWriter,
     base_scratch: Scratch,
     rows: Option<BaseRows>,
-    archive: Option<(Packing, Scratch)>,
+    archive: Option<Packing>,
 }
 
 pub(in crate::store) struct RewrittenFiles {
@@ -254,17 +252,11 @@ impl NewFiles {
         rows: Option<BaseRows>,
         threads: usize,
     ) -> Result<Self> {
-        let (bases, archives) = (site.layout.bases(), site.layout.archives());
+        let bases = site.layout.bases();
         site.make_folder(&bases, site.layout.folder())?;
         let base_scratch = Scratch::at(&site.disk, bases.join(NEW_BASE));
         let base = BaseWriter::create(&*site.disk, base_scratch.path()).at(base_scratch.path())?;
-        let pack = |log| -> Result<_> {
-            site.make_folder(&archives, site.layout.folder())?;
-            let scratch = Scratch::at(&site.disk, archives.join(NEW_ARCHIVE));
-            let packing = Packing::start(&*site.disk, log, scratch.path(), threads).at(scratch.path())?;
-            Ok((packing, scratch))
-        };
-        let archive = log.map(pack).transpose()?;
+        let archive = log.map(|log| Packing::of_archive(site, log, threads)).transpose()?;
         Ok(Self {
             records: Some(records),
             base,
@@ -277,8 +269,8 @@ impl NewFiles {
     /// Takes changed records to be written next, and the log, which reads as before where it is packed.
     pub fn take(&mut self, records: Option<Frozen>, log: Option<Arc<dyn DiskFile>>) {
         self.records = records;
-        if let Some(((packing, _), log)) = self.archive.as_mut().zip(log) {
-            packing.read_from(log);
+        if let Some((packing, log)) = self.archive.as_mut().zip(log) {
+            packing.log = log;
         }
     }
 
@@ -300,7 +292,7 @@ impl NewFiles {
             base.sync().at(path)
         };
         let mut pack = |progress: Progress<'_>| match archive {
-            Some((packing, scratch)) => packing.go_on(until, progress).at(scratch.path()),
+            Some(packing) => packing.go_on(until, progress).at(packing.scratch.path()),
             None => Ok(()),
         };
         if is_worth_a_thread {
@@ -330,9 +322,8 @@ impl NewFiles {
         let salt = salt.map_err(Error::randomness)?;
         let base = self.base.finish(header, salt.as_deref()).at(path)?.sha256;
         self.base_scratch.name(&site.layout.base(base.text()))?;
-        let name = |(packing, scratch)| name_archive(site, packing, scratch, end, (first, header.seq), suffix);
+        let name = |packing: Packing| packing.name(site, end, (first, header.seq), suffix);
         let archive = self.archive.map(name).transpose()?;
-        let archive = archive.map(|(name, digest)| (name, digest.text().to_owned()));
         Ok(RewrittenFiles {
             base,
             archive,
@@ -386,10 +377,12 @@ fn both(first: impl FnOnce() -> Result<()>, second: impl FnOnce() -> Result<()> 
     })
 }
 
-/// An archive of a log, as far as it is packed.
+/// A packed file, as far as it is written.
 pub(in crate::store) struct Packing {
+    /// The log that is packed. It may be replaced by one that reads the same as far as it is packed.
     log: Arc<dyn DiskFile>,
     file: PacedFile,
+    scratch: Scratch,
     done: u64,
     hasher: Hasher,
     threads: usize,
@@ -403,23 +396,26 @@ struct FramePiece {
 }
 
 impl Packing {
-    pub fn start(disk: &dyn Disk, log: Arc<dyn DiskFile>, path: &Path, threads: usize) -> io::Result<Self> {
+    fn start(disk: &Arc<dyn Disk>, log: Arc<dyn DiskFile>, path: PathBuf, threads: usize) -> Result<Self> {
+        let scratch = Scratch::at(disk, path);
         Ok(Self {
             log,
-            file: PacedFile::at(disk.create(path)?, 0),
+            file: PacedFile::at(disk.create(scratch.path()).at(scratch.path())?, 0),
+            scratch,
             done: 0,
             hasher: Hasher::default(),
             threads,
         })
     }
 
-    /// The log reads like this now, and as before as far as it is packed.
-    pub fn read_from(&mut self, log: Arc<dyn DiskFile>) {
-        self.log = log;
+    fn of_archive(site: &Site, log: Arc<dyn DiskFile>, threads: usize) -> Result<Self> {
+        let archives = site.layout.archives();
+        site.make_folder(&archives, site.layout.folder())?;
+        Self::start(&site.disk, log, archives.join(NEW_ARCHIVE), threads)
     }
 
     /// Packs all whole frames before a place in the log, and makes them durable.
-    pub fn go_on(&mut self, until: u64, progress: Progress<'_>) -> io::Result<()> {
+    fn go_on(&mut self, until: u64, progress: Progress<'_>) -> io::Result<()> {
         let whole = until - until % FRAME_BYTES as u64;
         if whole > self.done {
             self.pack(whole, progress)?;
@@ -429,10 +425,18 @@ impl Packing {
     }
 
     /// Packs what is left up to the end of the log, and makes all of it durable; gives the digest.
-    pub fn finish(mut self, end: u64) -> io::Result<Hex> {
-        self.pack(end, &mut |_, _| {})?;
-        self.file.sync()?;
-        Ok(self.hasher.finish())
+    fn finish(mut self, end: u64) -> Result<(Hex, Scratch)> {
+        let packed = self.pack(end, &mut |_, _| {}).and_then(|()| self.file.sync());
+        packed.at(self.scratch.path())?;
+        Ok((self.hasher.finish(), self.scratch))
+    }
+
+    /// The same with an archive, which gets its name.
+    fn name(self, site: &Site, end: u64, (first, last): (u64, u64), suffix: &str) -> Result<ArchiveTold> {
+        let (digest, scratch) = self.finish(end)?;
+        let name = archive_name(first, last, digest.text());
+        scratch.name(&site.layout.inside(&format!("{name}{suffix}")))?;
+        Ok((name, digest))
     }
 
     fn pack(&mut self, until: u64, progress: Progress<'_>) -> io::Result<()> {
@@ -461,31 +465,13 @@ impl Packing {
     }
 }
 
-/// Packs a log as an archive; gives the name without the suffix of the file, and the digest.
+/// Packs a log as an archive.
 pub(in crate::store) fn archive_of(
     site: &Site,
     (log, end): (Arc<dyn DiskFile>, u64),
     span: (u64, u64),
     suffix: &str,
     threads: usize,
-) -> Result<(String, Hex)> {
-    let archives = site.layout.archives();
-    site.make_folder(&archives, site.layout.folder())?;
-    let scratch = Scratch::at(&site.disk, archives.join(NEW_ARCHIVE));
-    let packing = Packing::start(&*site.disk, log, scratch.path(), threads).at(scratch.path())?;
-    name_archive(site, packing, scratch, end, span, suffix)
-}
-
-fn name_archive(
-    site: &Site,
-    packing: Packing,
-    scratch: Scratch,
-    end: u64,
-    (first, last): (u64, u64),
-    suffix: &str,
-) -> Result<(String, Hex)> {
-    let digest = packing.finish(end).at(scratch.path())?;
-    let name = archive_name(first, last, digest.text());
-    scratch.name(&site.layout.inside(&format!("{name}{suffix}")))?;
-    Ok((name, digest))
+) -> Result<ArchiveTold> {
+    Packing::of_archive(site, log, threads)?.name(site, end, span, suffix)
 }

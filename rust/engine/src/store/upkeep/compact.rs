@@ -6,9 +6,9 @@
 use std::io;
 use std::sync::Arc;
 
-use super::bases::{NewFiles, RewrittenFiles, thin_out};
+use super::bases::{ArchiveTold, NewFiles, RewrittenFiles, thin_out};
 use super::compact_rows::compact_rows;
-use super::history_files::{PastFiles, clear_out, end_pruning};
+use super::history_files::{clear_out, end_pruning, retired_files};
 use crate::store::files::segments::remove_segments;
 use crate::store::files::snapshots::header_of;
 use crate::store::load::tails::check_no_tail_is_left;
@@ -63,8 +63,11 @@ pub fn compact(turns: &impl Turns, keep_history: bool, now: &dyn Fn() -> i64, pr
         check_no_tail_is_left(&store.site, &store.log)
     })?;
     let retired = turns.turn(|store| {
-        let past = PastFiles::of(&store.site, &store.log, &store.state);
-        past.retired(keep_history, store.vectors.named_rows(&store.state))
+        let mut retired = retired_files(store, keep_history)?;
+        let rows = store.vectors.named_rows(&store.state).into_iter();
+        // Their space may move to another file.
+        retired.extend(rows.map(|(name, _)| format!("vectors/{name}")));
+        Ok(retired)
     })?;
     compact_rows(turns, now)?;
     for _ in 0..MOST_STARTS {
@@ -158,7 +161,7 @@ const SENTINEL_ID: &str = "__compact__";
 pub(in crate::store) struct Retirement {
     pub label: String,
     /// The archive's name and digest, if there is one.
-    pub archive: Option<(String, String)>,
+    pub archive: Option<ArchiveTold>,
     pub more: Vec<(String, Value)>,
     pub repair: Option<Repair>,
     /// The trail goes on, except behind a repair or a dropped history.
@@ -171,7 +174,7 @@ impl Retirement {
         let mark = log.open().map(|log| *log.mark()).unwrap_or_default();
         let text = |text: &str| Value::Str(text.to_owned());
         let (archive, archive_sha256) = match &self.archive {
-            Some((name, digest)) => (text(name), text(digest)),
+            Some((name, digest)) => (text(name), text(digest.text())),
             None => (Value::Null, Value::Null),
         };
         let mut data = vec![

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use super::backup::order_of;
 use super::bases::is_sound;
 use super::compact::check_undamaged;
+use crate::store::Store;
 use crate::store::archives::way::{End, Hop, PastLogs, begin_archive, pruned_until};
 use crate::store::files::erasing::remove_copy;
 use crate::store::files::proofs::{immutable_names, past_files_beside, shown};
@@ -29,102 +30,85 @@ use chronolog::layout::{
     LOG, base_name, is_backup_folder, is_history_index, is_in_draft, last_seq_in_archive_name, packed_base_name,
 };
 use chronolog::log::files::{free_name, is_folder, is_ours, ours_in, remove_if_there, with_suffix};
-use chronolog::log::{Log, OpenLog, Site};
+use chronolog::log::{Log, Site};
 use chronolog::origin::{Origin, Sentinel, beginning_of};
-use chronomemory_state::state::{State, Timeline};
 
-/// The bases and archives of a log's past, as the log and its events tell of them. Nothing is changed.
-pub(in crate::store) struct PastFiles<'a> {
-    site: &'a Site,
-    log: Option<&'a OpenLog>,
-    is_log_damaged: bool,
-    timeline: &'a Timeline,
-    /// Archives up to this event were removed on purpose.
-    pruned_until: u64,
+/// The bases and archives that a compaction retires, from the store's folder on: dropped history, and leftovers.
+pub(in crate::store) fn retired_files(store: &Store, keep_history: bool) -> Result<BTreeSet<String>> {
+    let named = NamedFiles::of(store)?.files;
+    let unnamed = past_files_beside(&store.site, &named)?.into_iter();
+    let mut retired: BTreeSet<String> = unnamed.filter(|name| is_left_over(store, name)).collect();
+    retired.extend(named.into_iter().filter(|_| !keep_history));
+    Ok(retired)
 }
 
-impl<'a> PastFiles<'a> {
-    pub fn of(site: &'a Site, log: &'a Log, state: &'a State) -> Self {
-        Self {
-            site,
-            log: log.open(),
-            is_log_damaged: log.report.damage.iter().any(|damage| damage.path == LOG),
-            timeline: state.timeline(),
-            pruned_until: pruned_until(state),
-        }
-    }
+/// Whether an unnamed base or archive is left over from an interrupted compaction: the live log holds all of it.
+fn is_left_over(store: &Store, name: &str) -> bool {
+    let Ok(file) = archive::open(&*store.site.disk, &store.site.layout.inside(name)) else {
+        return false;
+    };
+    let last = if name.starts_with("base/") {
+        let header = header_of(&*file.log).ok().flatten();
+        header.and_then(|header| Some((header.seq, Hex::read(header.last_hash.as_bytes())?)))
+    } else {
+        let seq = name.strip_prefix("archive/").and_then(last_seq_in_archive_name);
+        let head = file.log.length().and_then(|length| event_before(&*file.log, length));
+        seq.zip(head.ok().flatten().map(|(head, _)| head))
+    };
+    let (Some((seq, hash)), Some(log)) = (last, store.log.open()) else {
+        return false;
+    };
+    let timeline = store.state.timeline();
+    let offset = timeline.index_of(seq).and_then(|index| timeline.offset(index as usize));
+    let line = offset.and_then(|offset| line_from(&*log.file, offset, log.walk.end).ok());
+    line.is_some_and(|line| names_hash(&line, &hash))
+}
 
-    /// What a compaction retires, from the store's folder on: dropped history, leftovers, and rows that may move.
-    pub fn retired(&self, keep_history: bool, rows: Vec<(String, u64)>) -> Result<BTreeSet<String>> {
-        let named = self.named_files()?.files;
-        let unnamed = past_files_beside(self.site, &named)?.into_iter();
-        let mut retired: BTreeSet<String> = unnamed.filter(|name| self.is_left_over(name)).collect();
-        retired.extend(named.into_iter().filter(|_| !keep_history));
-        retired.extend(rows.into_iter().map(|(name, _)| format!("vectors/{name}")));
-        Ok(retired)
+/// The bases and archives that neither this log nor any of its archives names, and indexes of archives that are gone.
+pub(in crate::store) fn garbage(store: &Store) -> Result<Vec<PathBuf>> {
+    let named = NamedFiles::of(store)?;
+    if !named.is_complete {
+        return Ok(Vec::new());
     }
+    let (disk, layout) = (&*store.site.disk, &store.site.layout);
+    let unnamed = past_files_beside(&store.site, &named.files)?;
+    let mut found: Vec<PathBuf> = unnamed.iter().map(|name| layout.inside(name)).collect();
+    let needed: BTreeSet<PathBuf> = named.files.iter().map(|name| layout.history_index(name)).collect();
+    let indexes = layout.indexes();
+    let ours = ours_in(disk, &indexes, is_history_index)?.into_iter();
+    let spare = ours.map(|name| indexes.join(name));
+    found.extend(spare.filter(|path| !needed.contains(path) && is_ours(disk, path)));
+    Ok(found)
+}
 
-    /// Whether an unnamed base or archive is left over from an interrupted compaction: the live log holds all of it.
-    fn is_left_over(&self, name: &str) -> bool {
-        let Ok(file) = archive::open(&*self.site.disk, &self.site.layout.inside(name)) else {
-            return false;
-        };
-        let last = if name.starts_with("base/") {
-            let header = header_of(&*file.log).ok().flatten();
-            header.map(|header| (header.seq, header.last_hash))
-        } else {
-            let seq = name.strip_prefix("archive/").and_then(last_seq_in_archive_name);
-            let head = file.log.length().and_then(|length| event_before(&*file.log, length));
-            seq.zip(head.ok().flatten().map(|(head, _)| head.text().to_owned()))
-        };
-        last.is_some_and(|(seq, hash)| self.has_event(seq, &hash))
-    }
+#[derive(Default)]
+struct NamedFiles {
+    files: BTreeSet<String>,
+    /// The logs, the oldest first; the last is the live one.
+    logs: Vec<Hop>,
+    /// The past could be followed to its end: files that are not among these are unnamed.
+    is_complete: bool,
+}
 
-    fn has_event(&self, seq: u64, hash: &str) -> bool {
-        let (Some(log), Some(hash)) = (self.log, Hex::read(hash.as_bytes())) else {
-            return false;
-        };
-        let timeline = self.timeline;
-        let offset = timeline.index_of(seq).and_then(|index| timeline.offset(index as usize));
-        let line = offset.and_then(|offset| line_from(&*log.file, offset, log.walk.end).ok());
-        line.is_some_and(|line| names_hash(&line, &hash))
-    }
-
-    /// The bases and archives that neither this log nor any of its archives names, and indexes of archives that are gone.
-    pub fn garbage(&self) -> Result<Vec<PathBuf>> {
-        let mut found = Vec::new();
-        let named = self.named_files()?;
-        if named.is_complete {
-            let unnamed = past_files_beside(self.site, &named.files)?;
-            found.extend(unnamed.iter().map(|name| self.site.layout.inside(name)));
-            let needed: BTreeSet<PathBuf> = named
-                .files
-                .iter()
-                .map(|name| self.site.layout.history_index(name))
-                .collect();
-            let indexes = self.site.layout.indexes();
-            let ours = ours_in(&*self.site.disk, &indexes, is_history_index)?.into_iter();
-            let spare = ours
-                .map(|name| indexes.join(name))
-                .filter(|path| !needed.contains(path));
-            found.extend(spare.filter(|path| is_ours(&*self.site.disk, path)));
-        }
-        Ok(found)
-    }
-
+impl NamedFiles {
     /// All files that this log and its past name, as far as the past can be followed.
-    pub(super) fn named_files(&self) -> Result<NamedFiles> {
-        let mut named = NamedFiles::default();
-        let live = match self.log.map(|log| &log.origin) {
-            // Its adopted base is named somewhere inside; finding it is not worth losing it.
-            Some(Origin::Foreign) => return Ok(named),
-            // Nobody knows what the damaged lines named.
-            _ if self.is_log_damaged => return Ok(named),
-            origin => Hop::live(origin.unwrap_or(&Origin::Nothing)),
+    fn of(store: &Store) -> Result<Self> {
+        let mut named = Self::default();
+        let (site, pruned_until) = (&*store.site, pruned_until(&store.state));
+        let is_log_damaged = store.log.report.damage.iter().any(|damage| damage.path == LOG);
+        let live = match store.log.open() {
+            // Damaged lines may have named any, and an adopted base is named somewhere inside.
+            _ if is_log_damaged => return Ok(named),
+            Some(log) if log.origin == Origin::Foreign => return Ok(named),
+            Some(log) => Hop::new(
+                LOG,
+                log.walk.end,
+                &beginning_of(&*log.file, log.walk.end).at(site.log())?,
+            ),
+            None => Hop::live(&Origin::Nothing),
         };
-        let there = immutable_names(&*self.site.disk, &self.site.layout, "archive")?;
+        let there = immutable_names(&*site.disk, &site.layout, "archive")?;
         let there: HashSet<String> = there.into_iter().collect();
-        let site = self.site;
         let way = PastLogs::find_with(&site.layout, live, &mut |name, _| {
             let is_there = name.strip_prefix("archive/").is_some_and(|file| there.contains(file));
             let seen = site.archives().beginnings.get(name).cloned();
@@ -154,71 +138,30 @@ impl<'a> PastFiles<'a> {
         }
         let last = hops.last().and_then(|hop| hop.sentinel.as_ref());
         let is_pruned = |sentinel: &Sentinel| {
-            let name = sentinel
-                .safe_archive()
-                .filter(|_| sentinel.last_seq <= self.pruned_until);
+            let name = sentinel.safe_archive().filter(|_| sentinel.last_seq <= pruned_until);
             name.is_some_and(|(name, _)| !site.disk.exists(&site.layout.inside(name)))
         };
         let is_end = last.is_none_or(|sentinel| sentinel.archive.is_none() || is_pruned(sentinel));
         named.is_complete = odd.is_none() && is_end;
-        let mut after = None;
-        for hop in hops {
-            if let Some((digest, last_seq)) = after {
-                named.logs.push(RetiredLog {
-                    digest,
-                    last_seq,
-                    bytes: hop.length,
-                    began: hop.began,
-                    base: hop.base.1.map(|sha256| (sha256, hop.is_base_declared())),
-                    starts_from_nothing: hop.offset == 0 && hop.sentinel.is_none() && !hop.is_foreign,
-                    name: hop.name,
-                });
-            }
-            after = hop
-                .sentinel
-                .map(|sentinel| (sentinel.archive.unwrap_or_default().1, sentinel.last_seq));
-        }
+        hops.reverse();
+        named.logs = hops;
         Ok(named)
     }
-}
-
-#[derive(Default)]
-pub(super) struct NamedFiles {
-    files: BTreeSet<String>,
-    /// The logs before it, the newest first.
-    pub logs: Vec<RetiredLog>,
-    /// The past could be followed to its end: files that are not among these are unnamed.
-    is_complete: bool,
-}
-
-pub(super) struct RetiredLog {
-    pub name: String,
-    pub digest: String,
-    pub bytes: u64,
-    pub last_seq: u64,
-    pub began: i64,
-    /// The base that it starts from, and whether that counts as it is: what came before need not add up to it.
-    pub base: Option<(Hex, bool)>,
-    pub starts_from_nothing: bool,
 }
 
 /// Removes what was retired and what is derived, and quarantines other unnamed files, each under its own lock.
 pub(in crate::store) fn clear_out(turns: &impl Turns, retired: &BTreeSet<String>, now: i64) -> Result<()> {
     let garbage = turns.turn(|store| {
-        let mut garbage = store.vectors.unnamed_rows(&store.state)?;
-        let past = PastFiles::of(&store.site, &store.log, &store.state);
-        garbage.extend(past.garbage()?);
-        Ok(garbage)
+        let mut found = store.vectors.unnamed_rows(&store.state)?;
+        found.extend(garbage(store)?);
+        Ok(found)
     })?;
     clear_files(&StoreAccess::shared(turns, &|| now), garbage, retired)
 }
 
 /// Does the same with leftovers of a compaction: an erasure searches the quarantine, no log names the rest.
 pub(in crate::store) fn clear_leftovers(access: &StoreAccess<'_, impl Turns>) -> Result<()> {
-    let (garbage, retired) = access.look(|store| {
-        let past = PastFiles::of(&store.site, &store.log, &store.state);
-        Ok((past.garbage()?, past.retired(true, Vec::new())?))
-    })?;
+    let (garbage, retired) = access.look(|store| Ok((garbage(store)?, retired_files(store, true)?)))?;
     clear_files(access, garbage, &retired)
 }
 
@@ -280,30 +223,9 @@ pub(super) fn remove_base(turns: &impl Turns, sha256: &Hex, now: i64) -> Result<
     remove(turns, &packed_base_name(sha256.text()), now)
 }
 
-/// The logs of the past, the oldest first, and the base and the first moment of the live one.
-pub(super) struct PastOfLog {
-    pub logs: Vec<RetiredLog>,
-    pub base: Option<Hex>,
-    began: i64,
-}
-
-impl PastOfLog {
-    pub fn of(turns: &impl Turns) -> Result<Self> {
-        turns.turn(|store| {
-            let mut logs = PastFiles::of(&store.site, &store.log, &store.state).named_files()?.logs;
-            logs.reverse();
-            let Some(log) = store.log.open() else {
-                let (base, began) = (None, i64::MIN);
-                return Ok(Self { logs, base, began });
-            };
-            let base = match &log.origin {
-                Origin::Ours(sentinel) => sentinel.base_sha256,
-                _ => None,
-            };
-            let began = beginning_of(&*log.file, log.walk.end).at(store.site.log())?.ts;
-            Ok(Self { logs, base, began })
-        })
-    }
+/// The logs of a store, the oldest first; the last is the live one.
+pub(super) fn past_of_log(turns: &impl Turns) -> Result<Vec<Hop>> {
+    turns.turn(|store| Ok(NamedFiles::of(store)?.logs))
 }
 
 /// Removes the archives that events say are pruned, the oldest first, each with the base that it started from.
@@ -312,10 +234,15 @@ pub(super) fn end_pruning(turns: &impl Turns, now: i64) -> Result<()> {
     if until == 0 {
         return Ok(());
     }
-    let logs = PastOfLog::of(turns)?.logs;
+    let mut logs = past_of_log(turns)?;
+    let live = logs.pop();
     let going = logs.iter().take_while(|log| log.last_seq <= until).count();
-    let base_of = |log: &RetiredLog| log.base.map(|(sha256, _)| sha256);
-    let kept: Vec<Hex> = logs.iter().skip(going).filter_map(base_of).collect();
+    let kept: Vec<Hex> = logs
+        .iter()
+        .skip(going)
+        .chain(&live)
+        .filter_map(|log| log.base.1)
+        .collect();
     for log in logs.iter().take(going) {
         remove(turns, &log.name, now)?;
         let index = turns.turn(|store| {
@@ -323,7 +250,7 @@ pub(super) fn end_pruning(turns: &impl Turns, now: i64) -> Result<()> {
             Ok(shown(&store.site.layout, &path))
         })?;
         remove(turns, &index, now)?;
-        if let Some(sha256) = base_of(log).filter(|sha256| !kept.contains(sha256)) {
+        if let Some(sha256) = log.base.1.filter(|sha256| !kept.contains(sha256)) {
             remove_base(turns, &sha256, now)?;
         }
     }
@@ -394,17 +321,17 @@ fn prune_archives(
     now: &dyn Fn() -> i64,
     pruned: &mut Pruned,
 ) -> Result<()> {
-    let PastOfLog { logs, base, began } = PastOfLog::of(turns)?;
+    let logs = past_of_log(turns)?;
     let site = turns.turn(|store| Ok(Arc::clone(&store.site)))?;
     // A log ended when the one behind it began.
-    let ends = logs.iter().skip(1).map(|log| log.began).chain([began]);
-    let old = ends.take_while(|end| *end <= before).count();
+    let old = logs.iter().skip(1).take_while(|log| log.began <= before).count();
     let mut going = old;
-    let base_of = |log: usize| match logs.get(log) {
-        Some(log) => log.base.map(|(sha256, _)| sha256),
-        None => base,
-    };
-    while going > 0 && !base_of(going).map_or(Ok(false), |sha256| is_sound(&site, &sha256))? {
+    while going > 0
+        && !logs[going]
+            .base
+            .1
+            .map_or(Ok(false), |sha256| is_sound(&site, &sha256))?
+    {
         going -= 1;
     }
     pruned.held = (old - going) as u64;
