@@ -244,7 +244,7 @@ def test_a_kept_log_finds_its_base_again_when_it_is_restored(tmp_path: Path, hom
     assert labels(tmp_path) == OLD | NEW
 
 
-def test_a_restore_takes_the_base_along_from_a_backup(tmp_path: Path, home: Path) -> None:
+def test_a_repair_finds_the_base_of_a_restored_log_in_a_backup(tmp_path: Path, home: Path) -> None:
     compacted(tmp_path)
     with ChronoStore(tmp_path) as store:
         store.backup()
@@ -256,5 +256,8 @@ def test_a_restore_takes_the_base_along_from_a_backup(tmp_path: Path, home: Path
         kept = store.upkeep.repair()["kept"]
         store.compact(keep_history=False)
         store.upkeep.restore(home / kept, damaged=True)
+    assert "base-missing" in kinds(tmp_path)
+    with quiet(), ChronoStore(tmp_path) as store:
+        store.upkeep.repair()
     assert "base-missing" not in kinds(tmp_path)
     assert labels(tmp_path).keys() >= OLD.keys()

@@ -11,12 +11,12 @@ use std::time::Duration;
 
 use chronolog::disk::{Disk, LockFile};
 use chronolog::error::{At, Error, Result};
-use chronolog::layout::{Layout, is_backup_draft, is_in_draft, is_quarantine_draft};
+use chronolog::layout::{Layout, is_backup_draft, is_quarantine_draft};
 use chronolog::log::files::{is_folder, remove_ours};
 use chronolog::log::{LOCK_FILE_TRIES, check_note};
 
 use super::Store;
-use super::files::erasing::remove_copy;
+use super::files::erasing::remove_draft;
 use super::files::proofs::parts_of;
 use super::follow::LockPurpose;
 use super::load::tails::check_no_tail_is_left;
@@ -185,9 +185,8 @@ fn sweep(disk: &dyn Disk, layout: &Layout) -> Result<()> {
     let backups = layout.backups();
     if is_folder(disk, &backups) {
         for name in disk.list(&backups).at(&backups)? {
-            let path = backups.join(&name);
-            if is_backup_draft(&name) && is_folder(disk, &path) {
-                remove_copy(disk, &path, is_in_draft)?;
+            if is_backup_draft(&name) {
+                remove_draft(disk, &backups.join(&name))?;
             }
         }
     }

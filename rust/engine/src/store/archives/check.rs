@@ -353,7 +353,6 @@ pub(in crate::store) fn returned_at(disk: &dyn Disk, layout: &Layout, origin: &O
 fn read_retired(disk: &dyn Disk, layout: &Layout, hops: &mut [Hop], threads: usize) -> io::Result<bool> {
     ask_for_trails(hops);
     let mut replay = Replay::default();
-    let wanted = wanted_sums(disk, layout, hops);
     for number in (1..hops.len()).rev() {
         let older = hops.get(number + 1).filter(|older| older.wrong.is_none());
         let trail = first_trail(&hops[number], older);
@@ -363,9 +362,7 @@ fn read_retired(disk: &dyn Disk, layout: &Layout, hops: &mut [Hop], threads: usi
             .map(|sentinel| sentinel.previous_head.clone());
         let hop = &mut hops[number];
         hop.trail = trail;
-        if wanted[number] {
-            begin(disk, layout, hop, &mut replay);
-        }
+        begin(disk, layout, hop, &mut replay);
         let index = hop.archive.as_ref().map(|_| layout.history_index(&hop.name));
         let index = index.filter(|path| disk.exists(path));
         replay.mentions = index.as_ref().map(|_| Mentions::default());
@@ -388,45 +385,14 @@ fn read_retired(disk: &dyn Disk, layout: &Layout, hops: &mut [Hop], threads: usi
             }
         }
         replay.leave_segment();
-        match held_against(disk, layout, &hops[number - 1], &mut replay) {
-            Sum::Untold => {}
-            Sum::Other => {
-                hops[number - 1].differs = true;
-                replay.state = None;
-            }
-            Sum::Unasked => replay.state = None,
-        }
+        compare(disk, layout, &mut hops[number - 1], &mut replay);
     }
     Ok(!replay.gave_up)
-}
-
-/// How what a retired log adds up to compares with the base behind it.
-enum Sum {
-    /// They are the same, or nothing shows that they differ.
-    Untold,
-    Other,
-    /// The base counts as it is.
-    Unasked,
 }
 
 /// Whether the sentinel says that the base is what came before it; that of a repair or of version 1 does not.
 fn is_compared(hop: &Hop) -> bool {
     !hop.is_base_declared()
-}
-
-fn is_base_there(disk: &dyn Disk, layout: &Layout, hop: &Hop) -> bool {
-    let is_there = |sha256| !matches!(open_base(disk, layout, &sha256), Ok(None));
-    hop.base.1.is_some_and(is_there)
-}
-
-/// Which of the retired logs have to be added up: to take in events costs more than to judge their lines.
-fn wanted_sums(disk: &dyn Disk, layout: &Layout, hops: &[Hop]) -> Vec<bool> {
-    let mut wanted = vec![false; hops.len()];
-    for number in 1..hops.len() {
-        let behind = &hops[number - 1];
-        wanted[number] = is_compared(behind) || (wanted[number - 1] && !is_base_there(disk, layout, behind));
-    }
-    wanted
 }
 
 /// From where on the trail of each log is asked for, by the sentinel behind it or a later one.
@@ -512,21 +478,23 @@ fn read_log(hop: &mut Hop, head: &str, threads: usize, sink: &mut dyn Sink) -> i
     Ok(())
 }
 
-/// Holds the base that a log starts from against what came before it.
-fn held_against(disk: &dyn Disk, layout: &Layout, hop: &Hop, replay: &mut Replay) -> Sum {
+/// Compares the base that a log starts from with what came before it. If the base is another, or unchecked and there, that
+/// is not what the next log starts from.
+fn compare(disk: &dyn Disk, layout: &Layout, hop: &mut Hop, replay: &mut Replay) {
     let Some(sha256) = hop.base.1.filter(|_| replay.state.is_some()) else {
-        return Sum::Untold;
+        return;
     };
-    if !is_compared(hop) {
+    let base = open_base(disk, layout, &sha256);
+    if is_compared(hop) {
+        let base = base.ok().flatten();
+        hop.differs = base.and_then(|(_, base)| replay.is_like(&*base.log, &sha256)) == Some(false);
+    } else {
         let is_mended = hop.sentinel.as_ref().is_some_and(|sentinel| sentinel.told.mended);
-        return match is_mended || is_base_there(disk, layout, hop) {
-            true => Sum::Unasked,
-            false => Sum::Untold,
-        };
+        if is_mended || !matches!(base, Ok(None)) {
+            replay.state = None;
+        }
     }
-    let base = open_base(disk, layout, &sha256).ok().flatten();
-    match base.and_then(|(_, base)| replay.is_like(&*base.log, &sha256)) {
-        Some(false) => Sum::Other,
-        Some(true) | None => Sum::Untold,
+    if hop.differs {
+        replay.state = None;
     }
 }

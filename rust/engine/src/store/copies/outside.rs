@@ -7,7 +7,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use crate::store::Progress;
-use crate::store::files::erasing::remove_copy;
+use crate::store::files::erasing::remove_draft;
 use crate::store::files::known_copies::{Guarded, KnownCopies, KnownCopy, look_into, own_place, weight_of};
 use crate::store::recovery::judge::verify;
 use crate::store::turns::{Turns, sync, take_care};
@@ -16,7 +16,7 @@ use chronolog::disk::UnexpectedEntry;
 use chronolog::error::{At, Error, Result};
 use chronolog::event::stamp;
 use chronolog::hint::{Synced, read_hint};
-use chronolog::layout::{FOLDER, Layout, is_backup_folder, is_in_draft};
+use chronolog::layout::{FOLDER, Layout, is_backup_folder};
 use chronolog::log::files::{is_folder, ours_in, with_suffix};
 use chronolog::log::{Log, Site};
 use chronolog::verify::Report;
@@ -243,10 +243,7 @@ fn clear_drafts(site: &Site, known: &KnownCopies, around: &Path) -> Result<()> {
     for copy in known.0.iter().filter(|copy| is_of(site, copy, around)) {
         let draft = copy.draft();
         let _guarded = Guarded::at(&*site.disk, draft.clone());
-        if is_folder(&*site.disk, &draft) {
-            remove_copy(&*site.disk, &draft, is_in_draft)?;
-            site.disk.sync_dir(around).at(around)?;
-        }
+        remove_draft(&*site.disk, &draft)?;
     }
     Ok(())
 }
@@ -279,8 +276,7 @@ fn thin_out(site: &Site, known: &mut KnownCopies, around: &Path, keep: u64) -> R
         }
         disk.rename(&folder, &draft).at(&folder)?;
         disk.sync_dir(around).at(around)?;
-        remove_copy(disk, &draft, is_in_draft)?;
-        disk.sync_dir(around).at(around)?;
+        remove_draft(disk, &draft)?;
         if !disk.exists(&draft) {
             known.0.retain(|other| other.path != copy.path);
         }

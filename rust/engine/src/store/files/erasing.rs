@@ -86,7 +86,7 @@ impl Erasing {
     pub fn remove_drafts(&self, site: &Site) -> Result<()> {
         let is_draft = |name: &&String| name.strip_prefix("backup/").is_some_and(is_backup_draft);
         let mut drafts = self.remove.iter().filter(is_draft);
-        drafts.try_for_each(|name| remove_draft(site, &site.layout.inside(name)))
+        drafts.try_for_each(|name| remove_draft(&*site.disk, &site.layout.inside(name)))
     }
 
     pub fn end(site: &Site) -> Result<()> {
@@ -103,14 +103,14 @@ fn remove_file(disk: &dyn Disk, path: &Path) -> Result<()> {
     }
 }
 
-/// Removes a folder of `backup/` that is no copy yet, or not any more, durably.
-pub(in crate::store) fn remove_draft(site: &Site, folder: &Path) -> Result<()> {
-    let backups = site.layout.backups();
-    if !is_folder(&*site.disk, folder) {
+/// Removes a folder that is no copy yet, or not any more, durably.
+pub(in crate::store) fn remove_draft(disk: &dyn Disk, folder: &Path) -> Result<()> {
+    if !is_folder(disk, folder) {
         return Ok(());
     }
-    remove_copy(&*site.disk, folder, is_in_draft)?;
-    site.disk.sync_dir(&backups).at(&backups)
+    remove_copy(disk, folder, is_in_draft)?;
+    let around = folder.parent().unwrap_or(Path::new("/"));
+    disk.sync_dir(around).at(around)
 }
 
 /// Removes a copy of a store: the files of ours in it, and the folders that are empty then. What others put there stays.

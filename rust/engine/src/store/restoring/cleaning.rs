@@ -96,7 +96,7 @@ impl CleaningFolder {
     }
 
     pub fn take_away(&self) -> Result<()> {
-        remove_draft(&self.site, &self.folder)?;
+        remove_draft(&*self.site.disk, &self.folder)?;
         self.site.disk.unguard(&self.folder);
         match self.is_named {
             true => Erasing::end(&self.site),

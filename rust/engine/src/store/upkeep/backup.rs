@@ -8,12 +8,12 @@ use chronolog::disk::{Access, Disk, DiskFile};
 use chronolog::error::{At, Result};
 use chronolog::event::stamp;
 use chronolog::hint::{Synced, write_hint};
-use chronolog::layout::{LOG, Layout, SNAPSHOT, is_backup_folder, is_in_draft};
+use chronolog::layout::{LOG, Layout, SNAPSHOT, is_backup_folder};
 use chronolog::log::files::{copy_names, copy_range, with_suffix};
 use chronolog::log::{Log, Site};
 
 use crate::store::Progress;
-use crate::store::files::erasing::remove_copy;
+use crate::store::files::erasing::remove_draft;
 use crate::store::files::proofs::{IMMUTABLE, VECTORS, immutable_names};
 use crate::store::turns::{StoreAccess, Turns, take_care};
 use crate::store::vectors::is_no_file;
@@ -125,7 +125,7 @@ impl Drop for BackingUp {
     fn drop(&mut self) {
         if !self.is_complete {
             // What is left is swept away by whoever looks after the store next.
-            let _ = remove_copy(&*self.disk, &self.draft, is_in_draft);
+            let _ = remove_draft(&*self.disk, &self.draft);
         }
     }
 }

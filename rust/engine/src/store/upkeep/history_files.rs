@@ -12,7 +12,7 @@ use super::bases::is_sound;
 use super::compact::check_undamaged;
 use crate::store::Store;
 use crate::store::archives::way::{End, Hop, PastLogs, begin_archive, pruned_until};
-use crate::store::files::erasing::remove_copy;
+use crate::store::files::erasing::remove_draft;
 use crate::store::files::proofs::{immutable_names, past_files_beside, shown};
 use crate::store::follow::is_erasing;
 use crate::store::load::found::header_of;
@@ -27,7 +27,7 @@ use chronolog::event::{Op, stamp};
 use chronolog::hint::{line_from, names_hash};
 use chronolog::json::Value;
 use chronolog::layout::{
-    LOG, base_name, is_backup_folder, is_history_index, is_in_draft, last_seq_in_archive_name, packed_base_name,
+    LOG, base_name, is_backup_folder, is_history_index, last_seq_in_archive_name, packed_base_name,
 };
 use chronolog::log::files::{free_name, is_folder, is_ours, ours_in, remove_if_there, with_suffix};
 use chronolog::log::{Log, Site};
@@ -390,8 +390,7 @@ fn prune_backups(
             disk.rename(&path, &draft).at(&path)?;
             disk.sync_dir(&backups).at(&backups)
         })?;
-        remove_copy(disk, &draft, is_in_draft)?;
-        disk.sync_dir(&backups).at(&backups)?;
+        remove_draft(disk, &draft)?;
     }
     Ok(())
 }
