@@ -223,7 +223,7 @@ fn is_unfinished(disk: &dyn Disk, layout: &Layout, base: Option<Hex>) -> bool {
     base.is_some_and(|base| named == Some(base.text()))
 }
 
-/// Whether a trail that ends with a log can begin at a seq; `None` if nobody can tell.
+/// Whether a trail that ends with a log can begin at a seq; `None` if that is not known.
 fn has_start(way: &PastLogs, number: usize, from: u64) -> Option<bool> {
     for hop in way.hops.get(number..).unwrap_or_default() {
         if let Some((_, own)) = hop.own_trail() {
@@ -373,7 +373,7 @@ fn read_retired(disk: &dyn Disk, layout: &Layout, hops: &mut [Hop], threads: usi
             continue;
         }
         if let (Some(path), Some(mentions), Some((_, sha256))) = (index, replay.mentions.take(), &hop.archive) {
-            // An index is believed by its own digest, which whoever forges one computes too.
+            // The digest of an index is its own, so a forged one is only found by comparison.
             let name = index_name(&path);
             match is_forged(disk, &path, sha256, mentions) {
                 Ok(false) => {}

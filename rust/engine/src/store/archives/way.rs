@@ -273,7 +273,7 @@ impl KeptLogs {
     }
 }
 
-/// Whether a log names an archive that nobody removed on purpose.
+/// Whether a log names an archive that was not pruned.
 fn names_archive(hop: &Hop, pruned_until: u64) -> bool {
     hop.sentinel
         .as_ref()

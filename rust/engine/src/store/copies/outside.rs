@@ -295,7 +295,7 @@ pub struct CopySeen {
     pub path: PathBuf,
     /// When it was made, or brought back, in microseconds since 1970.
     pub at: i64,
-    /// Its last event; 0 if nobody knows.
+    /// Its last event; 0 if unknown.
     pub seq: u64,
     /// The hash of that.
     pub head: String,

@@ -55,7 +55,7 @@ pub(in crate::store) struct Chosen {
     staying: HashSet<Vec<u8>>,
     /// Those of them that hold digests or text of erased records, and how.
     wholes: HashMap<Vec<u8>, Vec<&'static Tie>>,
-    /// What goes since an erased record names it as one with the same content.
+    /// Records that are erased because an erased record names them as having the same content.
     twins: HashSet<Vec<u8>>,
     seen: BTreeSet<Vec<u8>>,
     /// What the last record carried, as it is spelled, and whether that is the scope: neighbours mostly carry the same.
@@ -91,7 +91,7 @@ impl Chosen {
         self.doomed.add(id)
     }
 
-    /// Adds what the scope means, and all that belongs to what goes, as far as the present says it.
+    /// Adds the records of the scope, and those that belong to chosen ones by their current values.
     pub fn know(&mut self, state: &State) {
         let mut meant = state.slots_named(self.doomed.ids());
         if let Some(scope) = &self.scope {
@@ -129,7 +129,7 @@ impl Chosen {
         self.asked.contains(id) || group_space(id).is_some()
     }
 
-    /// Looks at a record as it was said some time; whether anything came to what goes.
+    /// Looks at a version of a record; returns whether the choice grew.
     pub fn look(&mut self, said: &SaidRecord<'_>, present: CurrentRecord<'_>) -> bool {
         let mut grew = self.look_at(said, present);
         for (whole, tie) in self.wholes_of(said) {

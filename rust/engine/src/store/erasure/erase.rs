@@ -46,7 +46,7 @@ use chronomemory_state::condition::Condition;
 use chronomemory_state::state::{Listing, Query, State, unspelled};
 use memchr::memmem;
 
-/// How often an erasure begins anew, because what others wrote changed what goes, before they have to wait.
+/// How often an erasure begins again because writers changed the choice, before they have to wait.
 const MOST_STARTS: usize = 3;
 
 /// What came of it, and what was chosen; `None` if all has to begin anew.
@@ -176,7 +176,7 @@ impl<'a> Preparing<'a> {
         self.aside.look(&plan.copy_check(self.site, self.options.threads))
     }
 
-    /// Under the lock: commits what was prepared and removes what is left; `None` if what goes is not what it was.
+    /// Under the lock: commits what was prepared and removes what is left; `None` if the choice changed.
     fn end(&mut self, store: &mut Store, order: &Erase, now: i64) -> Result<Option<Erased>> {
         check_erasable(&store.site, &mut store.log)?;
         store.on_log(Log::sync)?;
@@ -329,7 +329,7 @@ fn attempt(
     }
     work.rewrite.filter.check()?;
     let erased = work.write(access)?.then(|| {
-        // Nobody waits for the system to take the old log apart: its last handle is closed behind the lock.
+        // The last handle of the old log is closed after the lock is released, because freeing a large file takes long.
         access.locked(|store, now| work.end(store, order, now))
     });
     let erased = erased.transpose()?.flatten();

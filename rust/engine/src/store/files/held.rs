@@ -13,7 +13,7 @@ use chronolog::hint::hint_bytes;
 use chronolog::layout::{Layout, ROWS_SUFFIX};
 use chronolog::origin::{Origin, origin_of};
 
-/// How often files are gathered that somebody replaces just then: opening a few takes far less than a compaction.
+/// How often files are gathered again because the log was replaced: opening a few takes far less than a compaction.
 const MOST_TRIES: usize = 100;
 /// More files of rows than this are not held: a process may open only so many.
 const MOST_ROWS: usize = 200;
@@ -85,7 +85,7 @@ impl<'a> HeldFiles<'a> {
         Ok(())
     }
 
-    /// Whether nobody has written or replaced anything since.
+    /// Whether the log has not been written or replaced since.
     pub fn is_untouched(&self, layout: &Layout) -> bool {
         let now = self.disk.status(layout.log());
         now.is_ok_and(|now| now.identity == self.identity && now.length == self.length)

@@ -103,7 +103,7 @@ impl KnownCopies {
         self.0.drain(..surplus);
     }
 
-    /// Writes it down, durably. Whoever does has the care of the store.
+    /// Writes it down, durably. The caller holds the maintenance lock.
     pub fn write(&self, site: &Site) -> Result<()> {
         let (path, folder) = (site.layout.inside(COPIES), site.layout.folder());
         let draft = with_suffix(&path, ".tmp");

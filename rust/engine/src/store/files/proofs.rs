@@ -99,7 +99,7 @@ fn places(disk: &dyn Disk, layout: &Layout, name: &str) -> Vec<PathBuf> {
     places
 }
 
-/// Every file where one of ours lies: somebody may have swapped two.
+/// Every file in the folders of ours: two may have been swapped.
 fn misplaced(disk: &dyn Disk, layout: &Layout) -> Vec<PathBuf> {
     let folders = [layout.folder().to_owned(), layout.bases(), layout.archives()];
     let there = folders.into_iter().filter(|folder| is_folder(disk, folder));

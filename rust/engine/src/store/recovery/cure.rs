@@ -109,7 +109,7 @@ impl CureSearch<'_> {
         lost.extend(unmade.iter().map(|id| {
             format!("{id:?}: the event that made it is lost, and what was changed in it later is not applied")
         }));
-        // Nobody knows which lines a cut batch or a missing log had, or what unproven bytes lost.
+        // How many lines a cut batch, a missing log or an unproven base lost is not known.
         let is_open = |damage: &&Damage| {
             damage.kind == DamageKind::BrokenBatch || found.proof == Proof::Nothing && damage.path != LOG
         };
@@ -191,7 +191,7 @@ impl CureSearch<'_> {
             return Err(Error::Corrupted(Box::new(damage.clone())));
         }
         Ok(Cure {
-            // An empty file stands for the log that is gone.
+            // An empty file takes the place of the lost log.
             source: (Arc::new(MemoryFile::default()), Walk::new(None), Origin::Nothing),
             filled: 0,
             lost: report.damage.iter().map(ToString::to_string).collect(),

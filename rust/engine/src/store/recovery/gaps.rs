@@ -1,7 +1,6 @@
 //! Finds the gaps of a log, where its lines do not follow from each other, and fills them with proved lines.
 //!
-//! In a gap stand lines that cannot be read, that were moved or doubled, or that somebody wrote with a hash of their
-//! own. An [`EventRoute`] tells which lines are the chain; here it is laid over the log as it stands.
+//! A gap holds lines that cannot be read, that were moved or doubled, or that were forged with a hash of their own. An [`EventRoute`] tells which lines are the chain; here it is laid over the log as it stands.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashSet};
@@ -399,7 +398,7 @@ pub(in crate::store) struct Gaps {
     promised: u64,
     pub highest_seq: u64,
     copies: Vec<Arc<dyn DiskFile>>,
-    /// The event that was synced last, if it is nowhere to be had and the log goes on as if it had never been.
+    /// The event that was synced last, if no file has it and the log holds others in its place.
     pub replaced_end: Option<Synced>,
 }
 
@@ -440,7 +439,7 @@ impl Gaps {
             };
             cut_line = Some(BadLine::unreadable(layer.scan.end, &text, layer.scan.lines + 1, &fault));
         }
-        // The last line of a log is named by nobody but the hint about the last sync.
+        // Only the hint about the last sync names the last line of a log.
         let missed = match hint {
             Hint::Contradicted(synced) => Some(synced),
             // Where no line can be read, its only one may be the event that it names.
@@ -486,7 +485,7 @@ impl Gaps {
                 // Who wrote behind a damaged end linked to the last good line: that does not tell what stood between.
                 neighbours.after = None;
             }
-            // A line that can be read is tried only where no other stands: somebody may have altered it, and its hash too.
+            // A readable line is tried only if it is the only one: it and its hash may both be altered.
             let unreadable: Vec<&BadLine> = gap.bad.iter().filter(|line| !line.is_whole).collect();
             // The last line of the log may have lost nothing but its newline.
             let mut found_again = |line: &BadLine| {

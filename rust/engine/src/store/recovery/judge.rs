@@ -101,7 +101,7 @@ pub(in crate::store) fn pending_tail(store: &mut Store) -> Result<Option<Tail>> 
     Ok(tail.filter(|_| is_same))
 }
 
-/// Whether someone holds the lock; `None` for whoever may not ask.
+/// Whether a process holds the lock; `None` if this one may not ask.
 fn is_locked(disk: &dyn Disk, layout: &Layout) -> Option<bool> {
     if !disk.exists(layout.lock()) {
         return Some(false);

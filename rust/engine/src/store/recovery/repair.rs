@@ -286,7 +286,7 @@ pub fn repair(
     now: &dyn Fn() -> i64,
     progress: Progress<'_>,
 ) -> Result<Option<Repaired>> {
-    // First of all: whoever prepares a change moves a tail aside.
+    // First, because every preparation of a change moves a tail aside.
     turns.turn(spare_tail)?;
     let _care = take_care(turns, now())?;
     // An index that hides something is believed by its own digest; to make all of them again costs little.

@@ -66,7 +66,7 @@ pub(in crate::store) fn erasures_of(state: &State) -> Vec<KnownErasure> {
         .collect()
 }
 
-/// The erasures of other logs that a record names, and the seq of the one that stands for them here.
+/// The erasures of other logs that a record names, and the seq of the one that repeats them here.
 fn upheld_in(record: &[u8]) -> (Vec<KnownErasure>, Option<u64>) {
     let record = json::parse(record).unwrap_or(Value::Null);
     let data = record.get("data");

@@ -107,7 +107,7 @@ impl CleaningFolder {
 
 impl Drop for CleaningFolder {
     fn drop(&mut self) {
-        // What is left goes when somebody opens the store, or looks after it.
+        // If that fails, the next opening or maintenance removes it.
         let _ = self.take_away();
     }
 }
@@ -132,7 +132,7 @@ pub(super) fn clean(
         let seq = one.seq;
         return Err(refused(&format!("no hash is kept of what was erased at event {seq}")));
     }
-    // Nobody writes meanwhile: whoever took the lock would take the folder for one that was left behind.
+    // The lock is held meanwhile: another holder would remove the folder as a leftover.
     turns.turn(|store| {
         store.with_lock_to(LockPurpose::Restore, now, |store| {
             store.settle();
@@ -295,11 +295,11 @@ pub(super) struct KeptHistory {
     /// It begins with the first event of all: no base stands before it.
     pub is_whole: bool,
     pub bases: HashSet<Hex>,
-    /// Those of them to which no line that is kept adds up: the first, and such as are somebody's word.
+    /// Those of them that no kept line adds up to: the first, and unchecked ones.
     pub words: Vec<Hex>,
 }
 
-/// Shows somebody every line of which more is left than seq and hash.
+/// Shows every line that is not redacted, and collects the redacted ones.
 struct Passing<'a> {
     show: &'a mut dyn FnMut(LineId, &Known<'_>),
     left: Vec<LineId>,

@@ -72,7 +72,7 @@ impl Restored {
             copy_bytes(&**disk, &*file, 0..end, scratch.path(), progress)?;
             Ok(scratch)
         };
-        // First of all: it tells whoever finds the files that come next, and no log, that a restore was not done.
+        // First: beside the next files and without a log it shows that a restore was interrupted.
         let log = fetch(source.log(), RESTORED_LOG, Some(end), Some(progress))?;
         let whole = end + behind.len() as u64;
         if whole > end {
@@ -180,7 +180,7 @@ pub fn restore(
         0 => return Err(nothing_in(&**disk, source)),
         _ => report.committed_end,
     };
-    // A damaged row is a missing vector, here as there: whoever lost one should not lose the backup for it.
+    // A damaged row is a missing vector, and no reason to refuse the backup.
     if !wanted.damaged {
         if let Some(damage) = report.damage.iter().find(|damage| !damage.kind.is_of_row()) {
             return Err(Error::Corrupted(Box::new(damage.clone())));
@@ -426,7 +426,7 @@ pub fn restore_tail(turns: &impl Turns, name: &str, now: &dyn Fn() -> i64, progr
     })
 }
 
-/// A tail that was taken back goes where the log is kept that was without it: nobody needs to hear of it any more.
+/// Moves a tail that was put back to the folder that keeps the replaced log, so that it is not reported again.
 fn put_tail_away(site: &Site, name: &str, kept: &str) -> Result<()> {
     let (quarantine, folder) = (site.layout.quarantine(), site.layout.inside(kept));
     let path = quarantine.join(name);

@@ -124,7 +124,7 @@ impl BackingUp {
 impl Drop for BackingUp {
     fn drop(&mut self) {
         if !self.is_complete {
-            // What is left is swept away by whoever looks after the store next.
+            // If that fails, the next maintenance removes it.
             let _ = remove_draft(&*self.disk, &self.draft);
         }
     }

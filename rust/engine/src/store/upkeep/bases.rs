@@ -75,7 +75,7 @@ impl PastBases {
             let Some(sha256) = log.base.1.filter(is_there) else {
                 continue;
             };
-            // What cannot be read is for whoever verifies.
+            // `verify` reports what cannot be read.
             let Ok(Some((_, base))) = open_base(disk, layout, &sha256) else {
                 continue;
             };
@@ -360,7 +360,7 @@ pub(in crate::store) fn write_base(
 
 /// Does two things, the second of them beside the first; gives the first error.
 fn both(first: impl FnOnce() -> Result<()>, second: impl FnOnce() -> Result<()> + Send) -> Result<()> {
-    // Whoever comes first takes it: where no thread can be had, this one does all of it.
+    // If no thread can be started, this one does both.
     let waiting = Mutex::new(Some(second));
     let run = || match waiting.lock().unwrap_or_else(PoisonError::into_inner).take() {
         Some(second) => second(),

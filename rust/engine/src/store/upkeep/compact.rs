@@ -29,7 +29,7 @@ use chronolog::origin::{Origin, Repair};
 use chronolog::wal::writer::{EventBody, Lines};
 use chronomemory_state::state::{BaseRows, Frozen, State};
 
-/// How often a compaction begins anew because somebody else replaced the log.
+/// How often a compaction begins again because another process replaced the log.
 const MOST_STARTS: usize = 4;
 
 /// Whether a log has anything to retire. One of a sentinel alone has not, unless the history that it names is to be dropped.
@@ -51,11 +51,11 @@ pub(in crate::store) fn check_undamaged(log: &Log) -> Result<()> {
 
 /// Retires the log of a store that others go on using; gives the number of events that it held.
 pub fn compact(turns: &impl Turns, keep_history: bool, now: &dyn Fn() -> i64, progress: Progress<'_>) -> Result<u64> {
-    // First of all: whoever prepares a change moves a tail aside.
+    // First, because every preparation of a change moves a tail aside.
     turns.turn(check_tail_at_the_end)?;
     let _care = take_care(turns, now())?;
     let access = StoreAccess::shared(turns, now);
-    // Before anything moves: in a damaged log nobody knows for certain which rows are whose.
+    // Before rows move: a damaged log does not say for certain whose they are.
     verify_opened(turns, now())?;
     access.locked(|store, _| {
         check_undamaged(&store.log)?;

@@ -132,7 +132,7 @@ pub(in crate::store) fn make_way(turns: &impl Turns, now: &dyn Fn() -> i64, name
     })
 }
 
-/// `awaited` are files that somebody is about to bring: no space moves there.
+/// `awaited` are names that a restore is about to use: no space moves there.
 fn move_spaces(
     turns: &impl Turns,
     now: &dyn Fn() -> i64,

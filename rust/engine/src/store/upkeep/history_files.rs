@@ -168,7 +168,7 @@ pub(in crate::store) fn clear_leftovers(access: &StoreAccess<'_, impl Turns>) ->
 fn clear_files(access: &StoreAccess<'_, impl Turns>, garbage: Vec<PathBuf>, retired: &BTreeSet<String>) -> Result<()> {
     let disk = access.look(|store| Ok(Arc::clone(&store.site.disk)))?;
     for file in garbage {
-        // The handle is closed when nobody waits any more: only then the system takes the file apart.
+        // The handle is closed after the lock is released, because freeing a large file takes long.
         let _removed = disk.open(&file, Access::Read).ok();
         access.locked(|store, now| {
             // Any writer may have named these rows since; under the lock the newest state tells.
@@ -189,7 +189,7 @@ fn clear_files(access: &StoreAccess<'_, impl Turns>, garbage: Vec<PathBuf>, reti
     Ok(())
 }
 
-/// Puts a file aside that no log names and nobody retired.
+/// Puts a file aside that no log names and no compaction retired.
 pub(in crate::store) fn put_aside(site: &Site, file: &Path, now: i64) -> Result<()> {
     let quarantine = site.layout.quarantine();
     site.make_folder(&quarantine, site.layout.folder())?;
@@ -205,7 +205,7 @@ pub(in crate::store) fn put_aside(site: &Site, file: &Path, now: i64) -> Result<
     site.disk.sync_dir(&quarantine).at(&quarantine)
 }
 
-/// Removes a file of the past that is ours, durably; nobody waits for more than one.
+/// Removes a file of the past that is ours, durably; the lock is held for one at a time.
 pub(super) fn remove(turns: &impl Turns, name: &str, now: i64) -> Result<()> {
     StoreAccess::shared(turns, &|| now).locked(|store, _| {
         let path = store.site.layout.inside(name);
