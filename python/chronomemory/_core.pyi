@@ -19,7 +19,6 @@ from chronomemory.record import ChronoRecord
 __all__ = [
     "WHERE_KEYS",
     "Blocks",
-    "Deltas",
     "Edition",
     "Engine",
     "Reader",
@@ -252,7 +251,6 @@ class Engine(Reader):
         Records that no verb of their face can use are left out.
         """
     def walk(self, request: _Dict) -> Walk: ...
-    def deltas(self, face: str, request: _Dict, promotion: _Dict) -> Deltas: ...
 
     # The log and the past.
 
@@ -381,13 +379,6 @@ class Walk:
         """Return the next records as id, kind and line of an export; as they are if they lack a field."""
 
     def close(self) -> None: ...
-
-@final
-class Deltas:
-    """Pages of four lists: of each delta what stands for its kind, its user, its fields; bad episodes."""
-
-    def __iter__(self) -> Deltas: ...
-    def __next__(self) -> tuple[list[Any], list[str], list[_Dict], list[str]]: ...
 
 # Hooks for os.register_at_fork; the last returns the descriptors of the parent's lock files.
 def before_fork() -> None: ...

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from chronomemory import ChronoStore, InvalidArgument
+from chronomemory import ChronoStore
 from chronomemory.episodes import (
     AddDelta,
     ConsolidationRuleError,
@@ -16,7 +16,6 @@ from chronomemory.episodes import (
     UpdateDelta,
 )
 from chronomemory.episodes.facts import check_provenance
-from chronomemory.selection import query_terms, walk_terms
 from conversing import START, episode, put, rule
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -240,7 +239,7 @@ def by_the_table(turns: list[tuple[str, str, dict[str, Any]]]) -> list[tuple[str
 
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(turns=TURNS)
-def test_the_engine_does_what_the_table_says(
+def test_the_classification_follows_the_table(
     tmp_path_factory: pytest.TempPathFactory, turns: list[tuple[str, str, dict[str, Any]]]
 ) -> None:
     with (
@@ -252,12 +251,10 @@ def test_the_engine_does_what_the_table_says(
         deltas = episodes.sort(rule(), START).deltas
         found = [(one.kind, getattr(one, "replaces", []), one.confidence) for one in deltas]
         assert found == by_the_table(turns)
-        # They were made without validation, and could not tell.
         assert TypeAdapter(list[MemoryDelta]).validate_python([one.model_dump() for one in deltas]) == deltas
 
 
-def test_many_are_sorted_as_few_are(store: ChronoStore) -> None:
-    """What is sorted ahead, some pages at a time, is one pass: who spoke before is known in all of them."""
+def test_many_episodes_of_several_users_are_classified_in_one_pass(store: ChronoStore) -> None:
     total, names = 4_500, ("ann", "bob", "cleo")
     turns = [
         (names[number % 3], "helper", {"subject": "s", "predicate": f"p{number % 500}"} if number % 2 else {})
@@ -279,20 +276,3 @@ def test_many_are_sorted_as_few_are(store: ChronoStore) -> None:
         put(episodes, episode("late", minute=total))
         late = episodes.sort(rule(), START, after=half)
         assert [one.source_episode_ids for one in late.deltas] == [["late"]]
-
-
-@pytest.mark.parametrize("face", ["graph", "nobody", ""])
-def test_a_face_that_declares_nothing_to_sort_by_has_no_deltas(store: ChronoStore, face: str) -> None:
-    asked = query_terms(
-        kind="node",
-        status="active",
-        rag_filter=False,
-        min_confidence=0.0,
-        limit=None,
-        faces=False,
-        where=None,
-    )
-    names = ["sources", "confidence", "replaces", "payload"]
-    wanted = {"after": -1, "until": 1, "kinds": [None] * 4, "fields": [{}] * 4, "names": names}
-    with pytest.raises(InvalidArgument, match=rf'^face must be one that declares a sorting, got "{face}"'):
-        store.engine.deltas(face, walk_terms(asked, "happened"), wanted)

@@ -1,55 +1,35 @@
-"""Makes deltas of episodes: what a rule would add, update, delete or leave. The engine says which it is."""
+"""Classifies episodes: the delta that a rule makes of each, by what its metadata states."""
 
 from __future__ import annotations
 
-import gc
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from itertools import repeat
 from typing import Any
-
-from pydantic import BaseModel
 
 from chronomemory._core import canonical_json
 from chronomemory.episodes.facts import check_provenance
-from chronomemory.episodes.ids import EPISODE, FACE, episode_key
+from chronomemory.episodes.ids import EPISODE, episode_key, has_all_names, plain_id
 from chronomemory.episodes.models import AddDelta, DeleteDelta, MemoryDelta, NoopDelta, UpdateDelta
 from chronomemory.face.arguments import LAST_SEQ
+from chronomemory.face.moments import is_instant
 from chronomemory.filters import Where
+from chronomemory.record import ChronoRecord
 from chronomemory.selection import query_terms, walk_terms
 from chronomemory.types import HasEngine
 
-_KINDS = (AddDelta, UpdateDelta, DeleteDelta, NoopDelta)
-_NAMES = ("source_episode_ids", "confidence", "replaces", "fact_payload")
-_MANY = 100_000
-#: The fields of each: every one is in each delta, so nobody has anything to add to them.
-_FIELDS: dict[type[BaseModel], set[str]] = {model: set(model.model_fields) for model in _KINDS}
-
-
-def _slot(name: str) -> Callable[[object, object], None]:
-    """Return what sets one of the four slots that a model is made of."""
-    put: Callable[[object, object], None] = vars(BaseModel)[name].__set__
-    return put
-
-
-_new = object.__new__
-_set_fields = _slot("__dict__")
-_set_names = _slot("__pydantic_fields_set__")
-_set_extra = _slot("__pydantic_extra__")
-_set_private = _slot("__pydantic_private__")
+#: The fields of the metadata that a fact keeps.
+_STATEMENT = ("subject", "predicate", "object")
 
 
 @dataclass
 class Sorted:
-    """What a pass made: deltas in the order of their episodes, whose each is, and what made no sense."""
+    """The result of a pass: deltas in the order of their episodes, their users, ids of bad episodes."""
 
     deltas: list[MemoryDelta] = field(default_factory=list)
     users: list[str] = field(default_factory=list)
     bad: list[str] = field(default_factory=list)
-    #: The places of deltas whose episodes are not new, and that take the place of what is.
+    #: The places of deltas whose episodes are not new, and that replace new ones.
     again: set[int] = field(default_factory=set)
 
     @property
@@ -63,6 +43,21 @@ class Sorted:
         self.users.append(user)
 
 
+def is_episode(record: ChronoRecord) -> bool:
+    """Say whether a record has the id and the fields of an episode; plain and foreign records have not."""
+    data = record.data
+    prefix, _, name = record.id.partition(":")
+    return (
+        prefix == EPISODE
+        and bool(name.strip())
+        and has_all_names(data.get("@scope"))
+        and isinstance(data.get("metadata"), dict)
+        and isinstance(data.get("content"), str)
+        and isinstance(data.get("source_node"), str)
+        and is_instant(data.get("timestamp"))
+    )
+
+
 def sort(
     store: HasEngine,
     where: Where,
@@ -73,56 +68,100 @@ def sort(
     until: int = LAST_SEQ,
 ) -> Sorted:
     """Make a delta of each matching episode, by time; with bounds, of those written between two events."""
-    # What all deltas of a pass have in common is checked once; the rest is right by the way it is made.
     common: dict[str, Any] = {"rule_id": rule_id, "promotion_ts": promotion_ts}
     check_provenance(NoopDelta(kind="noop", source_episode_ids=["any"], confidence=1.0, **common))
     order = walk_terms(query_terms(kind=EPISODE, where=where or None), "happened")
-    # What is None here is filled in for each delta.
-    begun: dict[str, Any] = {"source_episode_ids": None, **common, "confidence": 1.0}
-    fields = (
-        {**begun, "kind": "add", "fact_payload": None},
-        {**begun, "kind": "update", "replaces": None, "fact_payload": None},
-        {**begun, "kind": "delete", "replaces": None},
-        {**begun, "kind": "noop"},
-    )
-    made = {"kinds": _KINDS, "fields": fields, "names": _NAMES}
-    pages = store.engine.deltas(FACE, order, {"after": after, "until": until, **made})
-    classified = Sorted()
-    with _uncollected(classified.deltas):
-        for kinds, users, filled, bad in pages:
-            classified.users += users
-            classified.bad += bad
-            classified.deltas += _made(kinds, filled)
+    classified, topics = Sorted(), _Topics()
+    for record in store.engine.walk(order):
+        if is_episode(record) and after < (record.updated_seq or 0) <= until:
+            delta = _delta_of(record, topics, common)
+            if delta is None:
+                classified.bad.append(plain_id(record.id))
+            else:
+                classified.add(delta, record.data["@scope"]["user"])
     return classified
 
 
-def _made(kinds: list[Any], fields: list[dict[str, Any]]) -> list[Any]:
-    """Return models of these kinds with these fields, made in bulk: validation takes far longer."""
-    made = list(map(_new, kinds))
-    _each(map(_set_fields, made, fields))
-    _each(map(_set_names, made, map(_FIELDS.__getitem__, kinds)))
-    _each(map(_set_extra, made, repeat(None)))
-    _each(map(_set_private, made, repeat(None)))
-    return made
+def _delta_of(record: ChronoRecord, topics: _Topics, common: dict[str, Any]) -> MemoryDelta | None:
+    """Return the delta of an episode by the table in the guide; None if it does not name what it replaces."""
+    data, name = record.data, plain_id(record.id)
+    metadata, scope = data["metadata"], data["@scope"]
+    owner = (scope["user"], scope["agent"])
+    fields = {**common, "source_episode_ids": [name], "confidence": _confidence(metadata.get("confidence"))}
+    intent, topic = metadata.get("intent"), _topic_of(owner, metadata)
+    if intent == "noop":
+        return NoopDelta(kind="noop", **fields)
+    if intent in _BY_NAME:
+        replaces = _names(metadata.get("replaces"))
+        topics.forget(owner, replaces)
+        if not replaces:
+            return None
+        if intent == "delete":
+            topics.end(topic)
+            return DeleteDelta(kind="delete", replaces=replaces, **fields)
+        topics.note(topic, name)
+    else:
+        earlier = topics.note(topic, name)
+        replaces = [] if earlier is None else [earlier]
+    stated = {key: metadata[key] for key in _STATEMENT if metadata.get(key) is not None}
+    payload = {"id": name, "user": owner[0], "agent": owner[1], "content": data["content"], **stated}
+    fields["fact_payload"] = {**payload, "source_node": data["source_node"]}
+    if replaces:
+        return UpdateDelta(kind="update", replaces=replaces, **fields)
+    return AddDelta(kind="add", **fields)
 
 
-def _each(steps: Iterable[None]) -> None:
-    deque(steps, maxlen=0)
+def _confidence(stated: object) -> float:
+    is_share = isinstance(stated, int | float) and not isinstance(stated, bool) and 0 <= stated <= 1
+    return float(stated) if is_share else 1.0
 
 
-@contextmanager
-def _uncollected(grown: list[Any]) -> Iterator[None]:
-    """Keep the garbage collector away from a list that grows to millions and has no cycles."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            if len(grown) >= _MANY and not gc.get_freeze_count():
-                gc.freeze()
-                gc.unfreeze()
-            gc.enable()
+def _names(replaces: object) -> list[str]:
+    """Return the distinct names that an episode replaces; none if one of them is not a name."""
+    names = [replaces] if isinstance(replaces, str) else replaces
+    if not isinstance(names, list) or not all(isinstance(name, str) and name.strip() for name in names):
+        return []
+    return list(dict.fromkeys(names))
+
+
+_Owner = tuple[str, str]
+#: A user and an agent, and the canonical JSON of a subject and a predicate.
+_Topic = tuple[_Owner, bytes]
+
+
+def _topic_of(owner: _Owner, metadata: dict[str, Any]) -> _Topic | None:
+    about = [metadata.get("subject"), metadata.get("predicate")]
+    return None if None in about else (owner, canonical_json(about))
+
+
+class _Topics:
+    """The last episode about each topic, in one pass."""
+
+    def __init__(self) -> None:
+        self._latest: dict[_Topic, str] = {}
+        self._topic: dict[str, _Topic] = {}
+
+    def note(self, topic: _Topic | None, name: str) -> str | None:
+        """Note an episode about a topic; return the earlier one, which it replaces."""
+        if topic is None:
+            return None
+        earlier = self._latest.get(topic)
+        if earlier is not None:
+            del self._topic[earlier]
+        self._latest[topic], self._topic[name] = name, topic
+        return earlier
+
+    def end(self, topic: _Topic | None) -> None:
+        """Forget the last episode about a topic."""
+        if topic in self._latest:
+            del self._topic[self._latest.pop(topic)]
+
+    def forget(self, owner: _Owner, names: Iterable[str]) -> None:
+        """Forget episodes of an owner that are replaced by name, so that nothing replaces them again."""
+        for name in names:
+            topic = self._topic.get(name)
+            if topic is not None and topic[0] == owner:
+                self.end(topic)
 
 
 _METADATA = ("data", "metadata")
@@ -136,12 +175,12 @@ def users_with_topics(classified: Sorted) -> list[str]:
     return list(dict.fromkeys(user for delta, user in pairs if _topic(delta) is not None))
 
 
-def _topic(delta: MemoryDelta) -> bytes | None:
-    """Return of what a delta makes a fact, and whose; None if that has no subject or no predicate."""
+def _topic(delta: MemoryDelta) -> _Topic | None:
+    """Return the topic of the fact that a delta makes, if it makes one and the fact has a topic."""
     if not isinstance(delta, AddDelta | UpdateDelta):
         return None
-    topic = [delta.fact_payload.get(name) for name in ("user", "agent", "subject", "predicate")]
-    return None if None in topic[2:] else canonical_json(topic)
+    payload = delta.fact_payload
+    return _topic_of((payload["user"], payload["agent"]), payload)
 
 
 def narrowed(classified: Sorted, users: Iterable[str], most: int) -> dict[str, Any] | None:

@@ -87,7 +87,7 @@ def has_all_names(carried: object) -> bool:
     return (
         isinstance(carried, dict)
         and len(carried) == len(_LEVELS)
-        and all(isinstance(carried.get(level), str) for level in _LEVELS)
+        and all(isinstance(carried.get(level), str) and carried[level] for level in _LEVELS)
     )
 
 

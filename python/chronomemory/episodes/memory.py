@@ -8,9 +8,16 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta, timezone
 from typing import Any, TypeVar
 
-from chronomemory.episodes.classification import Sorted, joined, narrowed, sort, users_with_topics
+from chronomemory.episodes.classification import (
+    Sorted,
+    is_episode,
+    joined,
+    narrowed,
+    sort,
+    users_with_topics,
+)
 from chronomemory.episodes.errors import ConsolidationRuleError, MemoryScopeError
-from chronomemory.episodes.ids import EPISODE, FACE, episode_key, has_all_names, plain_id, scope_key, taken
+from chronomemory.episodes.ids import EPISODE, FACE, episode_key, plain_id, scope_key, taken
 from chronomemory.episodes.kept import Kept, Progress, columns_of
 from chronomemory.episodes.models import (
     ConsolidationRule,
@@ -19,7 +26,7 @@ from chronomemory.episodes.models import (
 )
 from chronomemory.errors import ChronoError, HistoryUnavailable, InvalidArgument, InvalidRecord
 from chronomemory.face.arguments import LAST_SEQ, contents, count, string
-from chronomemory.face.moments import Now, instant, is_instant, utc_now
+from chronomemory.face.moments import Now, instant, utc_now
 from chronomemory.record import ChronoRecord
 from chronomemory.scope import Scope
 from chronomemory.store import ChronoStore, ScopedStore
@@ -30,8 +37,6 @@ T = TypeVar("T")
 #: Episodes are ordered by their moments: turns must not share one.
 _STEP = timedelta(microseconds=1)
 _TITLE_LETTERS = 80
-_PREFIX = episode_key("")
-_PREFIX_LETTERS = len(_PREFIX)
 
 
 def utc_text(moment: datetime) -> str:
@@ -79,20 +84,6 @@ def record_of(episode: Episode, scope: Scope) -> ChronoRecord:
         label=line if len(line) <= _TITLE_LETTERS else f"{line[: _TITLE_LETTERS - 1]}…",
         confidence=1.0,
         data=data,
-    )
-
-
-def is_episode(record: ChronoRecord) -> bool:
-    """Say whether a record has the id and the fields of an episode; plain and foreign records have not."""
-    data = record.data
-    return (
-        record.id.startswith(_PREFIX)
-        and bool(record.id[_PREFIX_LETTERS:].strip())
-        and has_all_names(data.get("@scope"))
-        and isinstance(data.get("metadata"), dict)
-        and isinstance(data.get("content"), str)
-        and isinstance(data.get("source_node"), str)
-        and is_instant(data.get("timestamp"))
     )
 
 

@@ -20,7 +20,6 @@ pub use chronolog::error::{Error, Result, said};
 pub use chronolog::event::draft::Author;
 pub use chronolog::event::draft::{Draft, FIELD_DEPTH};
 pub use chronolog::event::draft_value::{RECORD_FIELDS, defaults};
-pub use chronolog::event::faces::Sorting;
 pub use chronolog::event::salt::Salting;
 pub use chronolog::host::{Host, Join, Machine, Randomness, Work};
 pub use chronolog::json::{
@@ -35,7 +34,6 @@ pub use chronomemory_search::blocks::{
     Ask, BlockAnswer, BlockColumns, BlockMisfit, BlockReach, Census, FoundBlock, Outlook, Pieces, block_key, link_key,
     misfit,
 };
-pub use chronomemory_search::deltas::{Delta, DeltaPass, NextPages, SortedPage, Verdict};
 pub use chronomemory_search::text::{TextFilter, WordSplitter, asked};
 pub use chronomemory_search::vector::TokenQuestion;
 pub use chronomemory_search::vector::tokens::token_rows;

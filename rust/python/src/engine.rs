@@ -19,7 +19,6 @@ use crate::blocks::Blocks;
 use crate::boundary::{
     Callback, at_row, bad_choice, detached, detached_stoppable, detached_unchecked, id_of, to_python,
 };
-use crate::deltas::{Deltas, Promotion};
 use crate::draft::{self, DraftBuffer, stamp};
 use crate::packed::{OneRecord, event_of};
 use crate::reader::{Names, Reader, Source, Walk, names_of};
@@ -265,12 +264,6 @@ impl Engine {
         let frozen = self.run(py, |engine| engine.freeze(&listing, condition.as_ref()))?;
         let rest = Mutex::new(Some((frozen, 0)));
         Ok(Walk { rest, since })
-    }
-
-    fn deltas(&self, py: Python<'_>, face: &str, request: &Dict<'_>, promotion: Promotion) -> PyResult<Deltas> {
-        let (listing, condition) = listing_of(request, &self.viewer)?;
-        let frozen = self.run(py, |engine| engine.freeze(&listing, condition.as_ref()))?;
-        Deltas::new(py, face, frozen, promotion)
     }
 
     fn sync(&self, py: Python<'_>) -> PyResult<()> {

@@ -29,7 +29,6 @@ macro_rules! from_items {
 
 mod blocks;
 mod boundary;
-mod deltas;
 mod draft;
 mod engine;
 mod functions;
@@ -56,7 +55,6 @@ mod _core {
     #[pymodule_export]
     use crate::{
         blocks::Blocks,
-        deltas::Deltas,
         engine::{Edition, Engine, StoreBase},
         functions::{
             after_fork_in_child, after_fork_in_parent, before_fork, canonical_json, event_hash, file_holds,

@@ -1,6 +1,6 @@
 //! The declaration of the episodes face, with its facts.
 
-use crate::event::faces::{Face, FaceIndex, Sorting, UNDECLARED, active};
+use crate::event::faces::{Face, FaceIndex, UNDECLARED, active};
 use crate::event::tie::{Bond, Tie, tie};
 
 const USER: &str = "data.@scope.user";
@@ -24,18 +24,6 @@ pub(super) const FACE: Face = Face {
         by_time("episodes.by_agent", &[USER, AGENT]),
         by_time("episodes.by_scope", &[USER, SESSION, AGENT]),
     ],
-    sorting: Some(&Sorting {
-        prefix: "episode:",
-        owner: ["user", "agent"],
-        content: "content",
-        source: "source_node",
-        time: "timestamp",
-        meaning: "metadata",
-        intent: "intent",
-        replaces: "replaces",
-        confidence: "confidence",
-        said: ["subject", "predicate", "object"],
-    }),
     ties: &[
         // The copy of an episode that a rule makes has its content in the payload and its id in its own id.
         Tie {

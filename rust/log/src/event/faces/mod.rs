@@ -55,7 +55,6 @@ const UNDECLARED: Face = Face {
     network: None,
     call: None,
     acts: None,
-    sorting: None,
     ties: &[],
 };
 
@@ -192,11 +191,6 @@ pub fn network_named(name: &str) -> Option<&'static Network> {
     networks.find(|network| network.name == name)
 }
 
-/// Which records of a face a rule makes something of, and where they say what; `None` if it declares none.
-pub fn sorting_of(face: &str) -> Option<&'static Sorting> {
-    FACES.iter().find(|known| known.name == face)?.sorting
-}
-
 /// The ties that a record may have.
 pub fn ties_of<'a>(said: &'a SaidRecord<'a>) -> impl Iterator<Item = &'static Tie> + use<'a> {
     let is_plain = face_of(said.id).is_none();
@@ -224,8 +218,6 @@ pub struct Face {
     pub call: Option<Call>,
     /// What follows from its acts, if it has any.
     pub acts: Option<&'static Rules>,
-    /// Which of its records a rule makes something of, if there are any.
-    pub sorting: Option<&'static Sorting>,
     /// How its records name others.
     pub ties: &'static [Tie],
 }
@@ -237,32 +229,6 @@ pub struct Call {
     pub by: &'static str,
     /// The prefix of those who are called, likewise.
     pub of: &'static str,
-}
-
-/// Where records that follow and may replace each other hold what a rule reads; those without text, source, time or meaning
-/// are passed over.
-#[derive(Debug)]
-pub struct Sorting {
-    /// What their ids begin with, with its colon.
-    pub prefix: &'static str,
-    /// The names of a scope that say whose a record is; the first tells for whom something is made of it.
-    pub owner: [&'static str; 2],
-    /// The field with what was said: a text.
-    pub content: &'static str,
-    /// The field that tells where it comes from: a text.
-    pub source: &'static str,
-    /// The field that tells when it was said: a moment with its time zone.
-    pub time: &'static str,
-    /// The field that tells what is meant by it: an object, which has the keys below, or some of them.
-    pub meaning: &'static str,
-    /// What is intended: `update`, `delete` or `noop`.
-    pub intent: &'static str,
-    /// What is replaced: a name or an array of names.
-    pub replaces: &'static str,
-    /// How sure it is: a number from 0 to 1.
-    pub confidence: &'static str,
-    /// What is said of what: a subject, a predicate and an object. Two records with the same first two speak of the same.
-    pub said: [&'static str; 3],
 }
 
 /// What records of a kind are looked up by. An array stands for each of its elements, an object for each of its keys.
@@ -301,7 +267,6 @@ pub struct Network {
 mod tests {
     use super::*;
     use crate::json::{self, Value};
-    use crate::scope::LEVELS;
 
     #[test]
     fn what_a_face_declares_is_its_own() {
@@ -324,13 +289,8 @@ mod tests {
                     is_own(network.prefix) && std::ptr::eq(network_named(network.name).expect("declared"), network)
                 );
             }
-            if let Some(sorting) = sorting_of(face.name) {
-                assert!(is_own(sorting.prefix) && sorting.owner.iter().all(|level| LEVELS.contains(level)));
-            }
         }
-        assert!(
-            index_named("blocks.by_nothing").is_none() && network_named("x").is_none() && sorting_of("x").is_none()
-        );
+        assert!(index_named("blocks.by_nothing").is_none() && network_named("x").is_none());
     }
 
     #[test]
