@@ -12,9 +12,9 @@ from chronomemory.blocks import Memory, MemorySystem
 from chronomemory.blocks.engine import BLOCKS
 from chronomemory.blocks.ids import BLOCK, block_key
 from chronomemory.episodes import Episode, Episodes
+from chronomemory.episodes.classification import is_episode
 from chronomemory.episodes.facts import is_fact
 from chronomemory.episodes.ids import EPISODE, FACT
-from chronomemory.episodes.memory import is_episode
 from chronomemory.errors import InvalidArgument
 from chronomemory.face.arguments import count, string
 from chronomemory.face.awaited import Awaited, awaited_verb

@@ -112,8 +112,9 @@ def _delta_of(record: ChronoRecord, topics: _Topics, common: dict[str, Any]) -> 
 
 
 def _confidence(stated: object) -> float:
-    is_share = isinstance(stated, int | float) and not isinstance(stated, bool) and 0 <= stated <= 1
-    return float(stated) if is_share else 1.0
+    if isinstance(stated, int | float) and not isinstance(stated, bool) and 0 <= stated <= 1:
+        return float(stated)
+    return 1.0
 
 
 def _names(replaces: object) -> list[str]:
