@@ -31,8 +31,8 @@ pub use chronolog::memory::{Allowance, Refused, Reserved, check as check_memory,
 pub use chronolog::scope::{Carried, Scope, SeenAs, Viewer};
 pub use chronolog::verify::{Report, ScopeFault, ScopeFinding};
 pub use chronomemory_search::blocks::{
-    Ask, BlockAnswer, BlockColumns, BlockMisfit, BlockReach, Census, FoundBlock, Outlook, Pieces, block_key, link_key,
-    misfit,
+    Ask, BlockAnswer, BlockColumns, BlockMisfit, BlockReach, BlockView, Census, FoundBlock, Pieces, block_key,
+    link_key, misfit,
 };
 pub use chronomemory_search::text::{TextFilter, WordSplitter, asked};
 pub use chronomemory_search::vector::TokenQuestion;

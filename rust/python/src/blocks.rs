@@ -168,7 +168,7 @@ impl Blocks {
 impl Blocks {
     fn columns<T: Send>(&self, py: Python<'_>, ask: impl FnOnce(&BlockColumns, &Sight) -> T + Send) -> PyResult<T> {
         self.0.run(py, |engine| {
-            engine.blocks(&self.0.viewer, |columns, outlook| ask(columns, &outlook.sight))
+            engine.blocks(&self.0.viewer, |columns, view| ask(columns, &view.sight))
         })
     }
 }

@@ -11,15 +11,15 @@ use chronomemory_state::snapshot::Moments;
 use chronomemory_state::state::{Sight, State};
 
 /// The scopes that a viewer sees in a state, and the viewer's clock.
-pub struct Outlook {
+pub struct BlockView {
     /// The visible scopes.
     pub sight: Sight,
     /// The digest of the scope whose clock counts; empty for the shared clock.
     pub clock: String,
 }
 
-impl Outlook {
-    /// The outlook of a viewer.
+impl BlockView {
+    /// The view of a viewer.
     pub fn of(state: &State, viewer: &Viewer) -> Self {
         let clock = match viewer.who() {
             Viewer::Named { scope, .. } => scope.of_clock().digits(),
@@ -114,6 +114,8 @@ impl Ask {
 pub struct FoundBlock {
     /// Its id.
     pub id: String,
+    /// The slot of its record when it was found.
+    pub(super) slot: Option<u32>,
     /// The weighted sum.
     pub score: f64,
     /// Similarity, confidence, recency, centrality, reinforcement.

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use roaring::RoaringBitmap;
 
-use super::ask::{Ask, Outlook};
+use super::ask::{Ask, BlockView};
 use super::columns::{BlockColumns, BlockStatus};
 use chronomemory_state::state::Sight;
 
@@ -30,8 +30,8 @@ pub struct BlockFilter<'a> {
 
 impl<'a> BlockFilter<'a> {
     /// The filters of these parameters.
-    pub fn new(columns: &'a BlockColumns, outlook: &'a Outlook, ask: &'a Ask) -> Self {
-        let few = columns.members.few(&outlook.sight);
+    pub fn new(columns: &'a BlockColumns, view: &'a BlockView, ask: &'a Ask) -> Self {
+        let few = columns.members.few(&view.sight);
         let few_of = few.as_deref();
         let like = (!ask.tag_patterns.is_empty()).then(|| columns.tagged_like(&ask.tag_patterns, few_of));
         let wanted: HashSet<&str> = ask.tags.iter().map(String::as_str).collect();
@@ -45,9 +45,9 @@ impl<'a> BlockFilter<'a> {
         let categories = || columns.categories.iter().map(|(_, name)| is_wanted(name)).collect();
         Self {
             columns,
-            sight: &outlook.sight,
+            sight: &view.sight,
             few,
-            clock: columns.clocks.find(&outlook.clock),
+            clock: columns.clocks.find(&view.clock),
             hours: ask.hours,
             tagged,
             categories: (!ask.categories.is_empty()).then(categories),

@@ -157,15 +157,16 @@ pub fn gather<'a>(
     let pool = number.max(POOL_RECORDS);
     let mut best_words = wording.best(pool, filter);
     let has_words = !best_words.is_empty();
+    let passing = filter.rows();
     let compare = |vectors| Comparison::with(columns, vectors, query);
     let comparison = evidence.vectors.map(compare);
     let mut nearest: Vec<(u32, f64)> = match (evidence.vectors, &comparison) {
         (Some(_), Some(comparison)) if filter.is_of_few() => {
             let cosine = |row: u32| Some((row, comparison.cosine(row)?));
-            filter.rows().into_iter().filter_map(cosine).collect()
+            passing.iter().filter_map(|&row| cosine(row)).collect()
         }
         (Some(vectors), _) => {
-            let slots = columns.slots_of(filter.rows().into_iter());
+            let slots = columns.slots_of(passing.iter().copied());
             let found = vectors.nearest(query, pool, slots)?.into_iter();
             found
                 .filter_map(|(slot, cosine)| Some((columns.row_in(slot)?, cosine)))
@@ -177,7 +178,7 @@ pub fn gather<'a>(
     let has_meaning = !nearest.is_empty();
     let slot_of = |row: u32| columns.slot_of(row).unwrap_or(u32::MAX);
     let tokens = evidence.tokens.map(|coded| {
-        let all = filter.rows().into_iter().filter(|&row| coded.is_coded(slot_of(row)));
+        let all = passing.iter().copied().filter(|&row| coded.is_coded(slot_of(row)));
         let few: Vec<u32> = all.take(SMALL_RECORDS + 1).collect();
         let few = (few.len() <= SMALL_RECORDS).then_some(few);
         TokenScores::of(coded, few, [&best_words, &nearest], slot_of)
@@ -194,7 +195,11 @@ pub fn gather<'a>(
         known_cosines: nearest.iter().copied().collect(),
         cosine_share: if ask.by_words { PARTS_SHARE } else { 1.0 },
     };
-    add_those_without_vector(&relevance, filter, number, &mut nearest);
+    // The cosine of a block without a vector is 0, which may be among the best.
+    if nearest.len() < number || nearest[number - 1].1 <= 0.0 {
+        let without = passing.into_iter().filter(|&row| !relevance.is_comparable(row));
+        nearest.extend(without.map(|row| (row, 0.0)));
+    }
     cut(columns, &mut nearest, number);
     best_words.truncate(number);
 
@@ -302,21 +307,6 @@ fn lift(
             .for_each(|similarity| *similarity *= alone / highest);
     }
     timed
-}
-
-/// Adds blocks without a vector. Their cosine is 0, which may be among the best.
-fn add_those_without_vector(
-    relevance: &Relevance<'_>,
-    filter: &BlockFilter<'_>,
-    number: usize,
-    nearest: &mut Vec<(u32, f64)>,
-) {
-    let enough = nearest.len() >= number && nearest[number - 1].1 > 0.0;
-    if !enough {
-        let rows = filter.rows().into_iter();
-        let without = rows.filter(|&row| !relevance.is_comparable(row));
-        nearest.extend(without.map(|row| (row, 0.0)));
-    }
 }
 
 /// Keeps the best `number` in order; ties by id.

@@ -87,16 +87,14 @@ impl Links {
     /// The visible links of a row that count, with their strengths.
     pub fn of<'a>(&'a self, row: u32, sight: &'a Sight) -> impl Iterator<Item = (BlockLink, f64)> + 'a {
         let known = self.by_end.get(&row).map(Vec::as_slice).unwrap_or_default();
-        let runs: Vec<&[(u32, u32)]> = match sight.scopes() {
-            None if sight.is_all() => vec![known],
-            // Look up the visible scopes if they are fewer than the links, else go through the links.
-            Some(scopes) if scopes.len() < known.len() => scopes.map(|scope| run_of(known, scope)).collect(),
-            _ => known
-                .chunk_by(|one, other| one.0 == other.0)
-                .filter(|run| sight.sees(run[0].0))
-                .collect(),
-        };
-        runs.into_iter().flatten().filter_map(|&(_, number)| {
+        // Look up the visible scopes if they are fewer than the links, else go through the links.
+        let scopes = sight.scopes().filter(|scopes| scopes.len() < known.len());
+        let others = if scopes.is_some() { &[][..] } else { known };
+        let visible = others
+            .chunk_by(|one, other| one.0 == other.0)
+            .filter(|run| sight.sees(run[0].0));
+        let looked_up = scopes.into_iter().flatten().map(|scope| run_of(known, scope));
+        looked_up.chain(visible).flatten().filter_map(|&(_, number)| {
             let link = self.links[number as usize];
             link.strength.map(|strength| (link, strength))
         })

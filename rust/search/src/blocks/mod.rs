@@ -14,7 +14,7 @@
 //! 4. [`choose`]: the best candidates, without near copies and contradictions.
 //! 5. [`statement`]: the records of the results; a newer value of a subject comes before older ones.
 //!
-//! The result depends only on what its viewer sees: an [`Outlook`] holds the visible scopes and the viewer's clock. Scores are
+//! The result depends only on what its viewer sees: a [`BlockView`] holds the visible scopes and the viewer's clock. Scores are
 //! float64, cosines and word scores float32. Ties are broken by id.
 //!
 //! A file uses only files above it in this list.
@@ -59,7 +59,7 @@ mod gather;
 
 mod recall;
 
-pub use ask::{Ask, BlockAnswer, FoundBlock, Outlook};
+pub use ask::{Ask, BlockAnswer, BlockView, FoundBlock};
 pub use columns::BlockColumns;
 pub use fields::{BLOCK_KIND, block_in, block_key};
 pub use gather::Evidence;

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use super::ask::{Ask, Outlook};
+use super::ask::{Ask, BlockView};
 use super::columns::BlockColumns;
 use chronomemory_state::state::Sight;
 
@@ -38,28 +38,22 @@ pub struct Measure<'a> {
     now: i64,
     weights: [f64; 5],
     exploration: f64,
+    /// The degree of each candidate, and the largest.
+    degrees: Vec<f64>,
     largest_degree: f64,
     most_uses: f64,
 }
 
 impl<'a> Measure<'a> {
     /// Computes the maxima over the candidates.
-    pub fn new(
-        columns: &'a BlockColumns,
-        outlook: &'a Outlook,
-        ask: &Ask,
-        candidates: impl Iterator<Item = u32>,
-    ) -> Self {
-        let sight = &outlook.sight;
-        let (mut largest_degree, mut most_uses) = (0.0f64, 0.0f64);
-        for row in candidates {
-            largest_degree = largest_degree.max(degree(columns, sight, row));
-            most_uses = most_uses.max(columns.uses[row as usize]);
-        }
+    pub fn new(columns: &'a BlockColumns, view: &'a BlockView, ask: &Ask, candidates: &[u32]) -> Self {
+        let sight = &view.sight;
+        let largest = |values: &mut dyn Iterator<Item = f64>| values.fold(0.0, f64::max);
+        let degrees: Vec<f64> = candidates.iter().map(|&row| degree(columns, sight, row)).collect();
         Self {
             columns,
             sight,
-            clock: columns.clocks.find(&outlook.clock),
+            clock: columns.clocks.find(&view.clock),
             hours: ask.hours,
             now: ask.now,
             weights: match ask.query {
@@ -67,8 +61,9 @@ impl<'a> Measure<'a> {
                 None => without_similarity(ask.weights),
             },
             exploration: ask.exploration,
-            largest_degree,
-            most_uses,
+            largest_degree: largest(&mut degrees.iter().copied()),
+            most_uses: largest(&mut candidates.iter().map(|&row| columns.uses[row as usize])),
+            degrees,
         }
     }
 
@@ -98,8 +93,8 @@ impl<'a> Measure<'a> {
         (-self.columns.lambda[at] * since).exp()
     }
 
-    /// The score of one candidate.
-    pub fn rate(&self, row: u32, similarity: f64) -> Rated {
+    /// The score of the candidate at a place.
+    pub fn rate(&self, place: usize, row: u32, similarity: f64) -> Rated {
         let at = row as usize;
         let recency = self.recency(row);
         let reinforcement = if self.most_uses > 0.0 {
@@ -111,7 +106,7 @@ impl<'a> Measure<'a> {
             similarity,
             self.columns.confidence[at],
             recency,
-            self.centrality(row, recency),
+            self.centrality(self.degrees[place], recency),
             reinforcement,
         ];
         let mut score = 0.0;
@@ -124,9 +119,9 @@ impl<'a> Measure<'a> {
         Rated { row, score, components }
     }
 
-    fn centrality(&self, row: u32, recency: f64) -> f64 {
+    fn centrality(&self, degree: f64, recency: f64) -> f64 {
         let share = if self.largest_degree > 0.0 {
-            degree(self.columns, self.sight, row) / self.largest_degree
+            degree / self.largest_degree
         } else {
             0.0
         };

@@ -1,6 +1,6 @@
 //! Runs a recall: filter, gather, rate and choose.
 
-use super::ask::{Ask, BlockAnswer, FoundBlock, Outlook};
+use super::ask::{Ask, BlockAnswer, BlockView, FoundBlock};
 use super::choose::{Pool, fill_places};
 use super::columns::BlockColumns;
 use super::filter::{BlockFilter, guaranteed};
@@ -20,15 +20,15 @@ impl BlockColumns {
     ///
     /// # Errors
     /// `Io`, if vectors cannot be read.
-    pub fn recall(&self, ask: &Ask, outlook: &Outlook, evidence: Evidence<'_>, threads: usize) -> Result<BlockAnswer> {
-        let filter = BlockFilter::new(self, outlook, ask);
-        let mut sure = guaranteed(self, &outlook.sight, ask);
+    pub fn recall(&self, ask: &Ask, view: &BlockView, evidence: Evidence<'_>, threads: usize) -> Result<BlockAnswer> {
+        let filter = BlockFilter::new(self, view, ask);
+        let mut sure = guaranteed(self, &view.sight, ask);
         let wording = Wording::new(self, evidence.words);
         let gathered = match &ask.query {
             Some(query) => gather(self, ask, query, &wording, evidence, &filter, &sure)?,
             None => self.everything(&filter, &sure),
         };
-        let measure = Measure::new(self, outlook, ask, gathered.candidates.iter().copied());
+        let measure = Measure::new(self, view, ask, &gathered.candidates);
         sure.sort_unstable();
         let is_sure = |row: u32| sure.binary_search(&row).is_ok();
         let (mut always, best) = self.rate_all(ask, &measure, &gathered, &sure, threads);
@@ -44,6 +44,7 @@ impl BlockColumns {
         };
         let found = |rated: &Rated| FoundBlock {
             id: self.ids.name(rated.row).to_owned(),
+            slot: self.slot_of(rated.row),
             score: rated.score,
             components: rated.components,
             relevance: gathered.relevance_of(rated.row),
@@ -97,7 +98,7 @@ impl BlockColumns {
         let rate_piece = |piece: u64, rated: &mut (Vec<Rated>, Vec<Rated>)| {
             let first = piece as usize * ROWS_PER_PIECE;
             let piece = &rows[first..rows.len().min(first + ROWS_PER_PIECE)];
-            let rate = |(at, &row)| measure.rate(row, similarities.get(at).copied().unwrap_or(0.0));
+            let rate = |(at, &row)| measure.rate(at, row, similarities.get(at).copied().unwrap_or(0.0));
             let each = (first..).zip(piece).map(rate);
             *rated = each.partition(|one: &Rated| ask.frame && sure.binary_search(&one.row).is_ok());
             keep_best(self, &mut rated.1, limit);

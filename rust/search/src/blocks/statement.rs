@@ -29,30 +29,42 @@ impl BlockAnswer {
             let mut names = NumberedNames::default();
             let asked: Vec<u32> = Pieces::of(query).map(|piece| names.number(&piece)).collect();
             let (places, results) = (self.results.len(), std::mem::take(&mut self.results));
-            let statement_of = |block: FoundBlock| {
-                let known = state.dated(&ask.viewer, &block_key(&block.id))?;
-                Some(Statement::of(block, known, &mut names))
+            let statement_of = |mut block: FoundBlock| {
+                block
+                    .look_up(state, &ask.viewer)
+                    .then(|| Statement::of(block, &mut names))
             };
             let blocks = results.into_iter().chain(further).filter_map(statement_of).collect();
             let is_short = query.chars().count() <= LONGEST_TEXT;
             self.results = newest_first(blocks, places, &asked, is_short);
         }
-        self.results.retain_mut(|block| block.look_up(state, &ask.viewer));
+        self.results
+            .retain_mut(|block| block.record.is_some() || block.look_up(state, &ask.viewer));
+        self.results.retain(FoundBlock::is_sound);
     }
 }
 
 impl FoundBlock {
-    /// Looks up the record; returns whether it exists and has the form of this face.
+    /// Looks up the record; returns whether the viewer sees one.
     fn look_up(&mut self, state: &State, viewer: &Viewer) -> bool {
-        let id = block_key(&self.id);
-        let Some(known) = state.dated(viewer, &id) else {
+        let id = spelled(&block_key(&self.id));
+        let known = self.slot.filter(|&slot| state.slots.is_of(slot, &id));
+        let slot = known.or_else(|| state.slots.of_spelled(&id));
+        let Some(slot) = slot.filter(|&slot| state.is_seen(viewer, slot)) else {
             return false;
         };
-        let head = Head::of(&known.record);
-        let is_sound = head.status != b"tombstone" && head.misfit().is_none();
-        self.own_scope = state.own_scope(viewer, &spelled(&id));
-        self.record = Some((known.record.into_owned(), known.moments));
-        is_sound
+        let Dated { record, moments } = state.dated_in(slot);
+        self.record = Some((record.into_owned(), moments));
+        self.own_scope = state.own_scope_in(viewer, slot);
+        true
+    }
+
+    /// Whether the record has the form of this face.
+    fn is_sound(&self) -> bool {
+        self.record.as_ref().is_some_and(|(record, _)| {
+            let head = Head::of(record);
+            head.status != b"tombstone" && head.misfit().is_none()
+        })
     }
 }
 
@@ -68,9 +80,13 @@ struct Statement {
 }
 
 impl Statement {
-    fn of(block: FoundBlock, known: Dated<'_>, names: &mut NumberedNames) -> Self {
+    fn of(block: FoundBlock, names: &mut NumberedNames) -> Self {
+        let (record, moments) = block
+            .record
+            .as_ref()
+            .map_or((&[][..], None), |(record, moments)| (record, Some(moments)));
         let (mut content, mut speaker, mut times) = (String::new(), None, [None; 3]);
-        for (key, value) in members(Head::of(&known.record).data) {
+        for (key, value) in members(Head::of(record).data) {
             match key {
                 b"content" => content = quoted(value).map(plain).unwrap_or_default(),
                 b"speaker" => speaker = Some(value.to_vec()),
@@ -88,11 +104,12 @@ impl Statement {
             .collect();
         let stated = times.into_iter().flatten().next().and_then(quoted);
         let stated = stated.and_then(|text| read_short(&plain(text)));
+        let time = stated.or_else(|| moments?.created.micros());
         Self {
             block,
             pieces,
             letters,
-            time: stated.or_else(|| known.moments.created.micros()),
+            time,
             speaker,
         }
     }

@@ -31,16 +31,20 @@ impl<'a> Wording<'a> {
         found.map(|(row, score)| (row, f64::from(score))).collect()
     }
 
+    fn document(&self, row: u32) -> Option<(&'a TextQuestion<'a>, u32)> {
+        let question = self.question?;
+        Some((question, question.doc_of(self.columns.slot_of(row)?)?))
+    }
+
     /// The text score of a block.
     pub fn of(&self, row: u32) -> f64 {
-        let found = self.question.zip(self.columns.slot_of(row));
-        f64::from(found.map_or(0.0, |(question, slot)| question.score_in(slot) as f32))
+        let score = self.document(row).map_or(0.0, |(question, doc)| question.score(doc));
+        f64::from(score as f32)
     }
 
     /// The weighted share of the query's words that a block contains.
     pub fn coverage(&self, row: u32) -> f64 {
-        let found = self.question.zip(self.columns.slot_of(row));
-        found.map_or(0.0, |(question, slot)| question.coverage_in(slot))
+        self.document(row).map_or(0.0, |(question, doc)| question.coverage(doc))
     }
 
     /// The weights of the words.
@@ -50,7 +54,7 @@ impl<'a> Wording<'a> {
 
     /// The places of the query's words that a block contains.
     pub fn words_of(&self, row: u32) -> Vec<usize> {
-        let found = self.question.zip(self.columns.slot_of(row));
-        found.map_or_else(Vec::new, |(question, slot)| question.words_in(slot))
+        self.document(row)
+            .map_or_else(Vec::new, |(question, doc)| question.words_of(doc))
     }
 }

@@ -5,7 +5,6 @@
 //! for tokens docs/decisions/token-codes.md.
 
 use std::cmp::Ordering;
-use std::collections::HashMap;
 
 /// Shares of the best score one link away, and two, that are added.
 const LINK_LIFT: f64 = 0.3;
@@ -102,6 +101,9 @@ fn better(scores: &[f64], one: usize, other: usize) -> Ordering {
 }
 
 fn by_links(scores: &[f64], links: &[(usize, usize)], lifts: &mut [Lift]) {
+    if links.is_empty() {
+        return;
+    }
     let mut near: Vec<Vec<usize>> = vec![Vec::new(); scores.len()];
     for &(one, other) in links {
         if one != other {
@@ -128,16 +130,15 @@ fn by_links(scores: &[f64], links: &[(usize, usize)], lifts: &mut [Lift]) {
 }
 
 fn by_groups(scores: &[f64], ties: &Ties, best: f64, lifts: &mut [Lift]) {
-    let mut groups: HashMap<u32, Vec<usize>> = HashMap::new();
-    for &(at, group) in &ties.groups {
-        groups.entry(group).or_default().push(at);
-    }
-    for mut members in groups.into_values() {
+    let mut placed = ties.groups.clone();
+    placed.sort_unstable_by_key(|&(_, group)| group);
+    for group in placed.chunk_by(|one, other| one.1 == other.1) {
         // A larger group distinguishes less; one that contains all candidates nothing.
-        let share = 1.0 - members.len() as f64 / scores.len() as f64;
-        if share <= 0.0 || members.len() < 2 {
+        let share = 1.0 - group.len() as f64 / scores.len() as f64;
+        if share <= 0.0 || group.len() < 2 {
             continue;
         }
+        let mut members: Vec<usize> = group.iter().map(|&(at, _)| at).collect();
         members.sort_unstable_by(|&one, &other| better(scores, one, other));
         if let Some(words) = &ties.words {
             let lift = GROUP_BEST_LIFT * scores[members[0]].max(0.0) + GROUP_WORDS_LIFT * best * words.share(&members);

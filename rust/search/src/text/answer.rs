@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 
 use super::columns::DocSet;
 use super::context::{link_key, names_of};
-use super::filter::{DocumentSieve, TextFilter};
+use super::filter::{DocumentFilter, TextFilter};
 use super::index::{NO_SPAN, OPEN, SEALED, TextIndex};
 use super::lists::WordList;
 use super::question::is_of_asking;
@@ -37,7 +37,7 @@ pub struct TextQuestion<'a> {
     /// A word that stands nowhere counts as one that stands once.
     enough_weight: f64,
     pub(super) norm: Norm,
-    pub(super) sieves: [DocumentSieve<'a>; 2],
+    pub(super) filters: [DocumentFilter<'a>; 2],
 }
 
 impl TextIndex {
@@ -90,11 +90,11 @@ impl TextIndex {
             words,
             enough_weight: all.min(ENOUGH_WORDS * rarity(1)),
             norm: Norm::of(usual.words as f64 / usual.worded.max(1) as f64),
-            sieves: [
-                DocumentSieve::new(filter, sealed.columns, sealed.dead, in_sealed, |key| {
+            filters: [
+                DocumentFilter::new(filter, sealed.columns, sealed.dead, in_sealed, |key| {
                     self.sealed.list(key)
                 }),
-                DocumentSieve::new(filter, open.columns, open.dead, in_open, |key| self.open.list(key)),
+                DocumentFilter::new(filter, open.columns, open.dead, in_open, |key| self.open.list(key)),
             ],
         }
     }
@@ -140,12 +140,12 @@ impl TextQuestion<'_> {
     /// Whether a document may be found.
     pub fn passes(&self, doc: u32) -> bool {
         let (_, own) = self.index.part_of(doc);
-        self.sieves[usize::from(doc >= self.index.sealed.len() as u32)].passes(own)
+        self.filters[usize::from(doc >= self.index.sealed.len() as u32)].passes(own)
     }
 
     /// What is asked of one part, piece by piece.
     pub(super) fn asked_of(&self, part: usize) -> impl Iterator<Item = Vec<Asked<'_>>> {
-        (0..self.sieves[part].sections.piece_count()).map(move |piece| {
+        (0..self.filters[part].sections.piece_count()).map(move |piece| {
             let asked = self.words.iter().map(|word| Asked {
                 weight: word.weight,
                 list: word.pieces[part][piece].list(),
@@ -171,10 +171,10 @@ impl TextQuestion<'_> {
                 None => name.as_ref().and_then(|name| sealed.list(name)),
             };
             let in_open = name.as_ref().and_then(|name| open.list(name));
-            let parts = self.sieves.iter().zip(self.index.parts());
-            for ((sieve, part), list) in parts.zip([in_sealed, in_open]) {
+            let parts = self.filters.iter().zip(self.index.parts());
+            for ((filter, part), list) in parts.zip([in_sealed, in_open]) {
                 let Some(list) = list else { continue };
-                for piece in sieve.sections.pieces(list, &part.columns.lengths) {
+                for piece in filter.sections.pieces(list, &part.columns.lengths) {
                     let living = piece.list().docs().filter(|&doc| !part.dead.contains(doc));
                     docs.extend(living.map(|doc| (doc + part.first, at == 1)));
                 }
@@ -205,7 +205,7 @@ impl TextQuestion<'_> {
                 };
                 let is_full = best.len() == limit;
                 let is_better = !is_full || best.peek().is_some_and(|worst| own < *worst);
-                if is_better && self.sieves[at].passes(doc) {
+                if is_better && self.filters[at].passes(doc) {
                     match is_full {
                         true => best.peek_mut().into_iter().for_each(|mut worst| *worst = own),
                         false => best.push(own),

@@ -1,6 +1,7 @@
 //! What is kept of each document beside its words, as columns.
 
 use std::collections::HashMap;
+use std::hash::Hash;
 use std::sync::LazyLock;
 
 use foldhash::fast::RandomState;
@@ -60,12 +61,47 @@ pub struct TextColumns {
     pub(super) scopes: Column<u32>,
     pub(super) ids: JoinedNames,
     pub(super) context: ContextColumns,
-    /// What the numbers of classes stand for.
-    pub(super) kinds: Vec<Class>,
-    pub(super) numbers: HashMap<Class, u32, RandomState>,
-    /// What the numbers of scopes stand for.
-    pub(super) owners: Vec<Carried>,
-    pub(super) owner_numbers: HashMap<Carried, u32, RandomState>,
+    pub(super) kinds: Distinct<Class>,
+    pub(super) owners: Distinct<Carried>,
+}
+
+/// Distinct values, by the numbers that columns hold instead.
+#[derive(Debug)]
+pub(super) struct Distinct<T> {
+    pub(super) values: Vec<T>,
+    numbers: HashMap<T, u32, RandomState>,
+}
+
+impl<T> Default for Distinct<T> {
+    fn default() -> Self {
+        Vec::new().into()
+    }
+}
+
+impl<T> From<Vec<T>> for Distinct<T> {
+    /// Values that are read, and never added to.
+    fn from(values: Vec<T>) -> Self {
+        Self {
+            values,
+            numbers: HashMap::default(),
+        }
+    }
+}
+
+impl<T: Clone + Eq + Hash> Distinct<T> {
+    /// The number of a value, which is added if it is new; `guess` is its likely number.
+    fn number(&mut self, value: &T, guess: Option<u32>) -> u32 {
+        if let Some(guess) = guess.filter(|&guess| self.values[guess as usize] == *value) {
+            return guess;
+        }
+        if let Some(&number) = self.numbers.get(value) {
+            return number;
+        }
+        let number = self.values.len() as u32;
+        self.values.push(value.clone());
+        self.numbers.insert(value.clone(), number);
+        number
+    }
 }
 
 impl TextColumns {
@@ -88,48 +124,15 @@ impl TextColumns {
     }
 
     pub fn push(&mut self, entry: &DocumentEntry<'_>) {
-        let class = self.class(entry.class);
-        let scope = self.scope(entry.owner);
+        let last = self.len().checked_sub(1);
+        let class = self.kinds.number(entry.class, last.map(|last| self.classes.get(last)));
+        let scope = self.owners.number(entry.owner, last.map(|last| self.scopes.get(last)));
         self.scopes.push(scope);
         self.slots.push(entry.slot);
         self.lengths.push(entry.length);
         self.classes.push(class);
         self.confidences.push(entry.confidence);
         self.ids.push(entry.id);
-    }
-
-    fn class(&mut self, class: &Class) -> u32 {
-        if let Some(last) = self.len().checked_sub(1).map(|last| self.classes.get(last))
-            && self.kinds[last as usize] == *class
-        {
-            return last;
-        }
-        match self.numbers.get(class) {
-            Some(&number) => number,
-            None => {
-                let number = self.kinds.len() as u32;
-                self.kinds.push(class.clone());
-                self.numbers.insert(class.clone(), number);
-                number
-            }
-        }
-    }
-
-    fn scope(&mut self, owner: &Carried) -> u32 {
-        if let Some(last) = self.len().checked_sub(1).map(|last| self.scopes.get(last))
-            && self.owners[last as usize] == *owner
-        {
-            return last;
-        }
-        match self.owner_numbers.get(owner) {
-            Some(&number) => number,
-            None => {
-                let number = self.owners.len() as u32;
-                self.owners.push(owner.clone());
-                self.owner_numbers.insert(owner.clone(), number);
-                number
-            }
-        }
     }
 
     pub fn entry(&self, doc: usize) -> DocumentEntry<'_> {
@@ -149,11 +152,15 @@ impl TextColumns {
             status: Box::default(),
             face: false,
         });
-        self.kinds.get(self.classes.get(doc) as usize).unwrap_or(&NOTHING)
+        self.kinds
+            .values
+            .get(self.classes.get(doc) as usize)
+            .unwrap_or(&NOTHING)
     }
 
     fn owner_of(&self, doc: usize) -> &Carried {
         self.owners
+            .values
             .get(self.scopes.get(doc) as usize)
             .unwrap_or(&Carried::Malformed)
     }

@@ -10,7 +10,7 @@ use std::hash::BuildHasher;
 use std::io;
 
 use super::columns::DocumentEntry;
-use super::context::Ties;
+use super::context::SealedLinks;
 use super::fields::{Fields, is_searched};
 use super::lists::{NumberedList, SPAN_DOCS, WordList};
 use super::open::Open;
@@ -69,7 +69,11 @@ pub fn difference(
     if has_wrong_scopes(sealed) {
         return Some("what it says of a scope is wrong".to_owned());
     }
-    if !sealed.columns.context.has(&Ties::of(&sealed.columns, &sealed.stems)) {
+    if !sealed
+        .columns
+        .context
+        .has(&SealedLinks::of(&sealed.columns, &sealed.stems))
+    {
         return Some("a link of it differs from the records".to_owned());
     }
     let docs = docs_of(sealed, state, is_numbered);

@@ -159,25 +159,25 @@ impl ContextColumns {
         self.keys.slice(self.rows.get(doc).keys())
     }
 
-    pub(super) fn take(&mut self, ties: Ties) {
+    pub(super) fn take(&mut self, ties: SealedLinks) {
         let rows = self.rows.all().iter().zip(ties.named);
         self.rows = Column::Owned(rows.map(|(row, named)| ContextRow { named, ..*row }).collect());
         self.targets = Column::Owned(ties.targets);
     }
 
     /// Whether these ties are its own.
-    pub(super) fn has(&self, ties: &Ties) -> bool {
+    pub(super) fn has(&self, ties: &SealedLinks) -> bool {
         self.targets.all() == ties.targets && self.rows.all().iter().map(|row| &row.named).eq(&ties.named)
     }
 }
 
-/// How sealed documents are tied to each other, as their ids and the keys of their links tell.
-pub(super) struct Ties {
+/// The links between sealed documents, resolved from their ids and keys.
+pub(super) struct SealedLinks {
     targets: Vec<u32>,
     named: Vec<[u32; 2]>,
 }
 
-impl Ties {
+impl SealedLinks {
     pub fn of(columns: &TextColumns, stems: &JoinedNames) -> Self {
         let (context, docs) = (&columns.context, columns.len());
         let mut ties = Self {

@@ -113,14 +113,18 @@ pub fn write(file: Arc<dyn DiskFile>, source: &Source, sealed: &Sealed) -> io::R
     names(&mut out, section::IDS, &columns.ids)?;
     numbers(&mut out, section::DOCS, &sealed.docs)?;
     let mut kinds = JoinedNames::default();
-    for class in &columns.kinds {
+    for class in &columns.kinds.values {
         kinds.push(&class.kind);
         kinds.push(&class.status);
         kinds.push(if class.face { b"face" } else { b"" });
     }
     names(&mut out, section::CLASS_NAMES, &kinds)?;
     let mut owners = JoinedNames::default();
-    columns.owners.iter().for_each(|owner| owners.push(scope_name(owner)));
+    columns
+        .owners
+        .values
+        .iter()
+        .for_each(|owner| owners.push(scope_name(owner)));
     names(&mut out, section::SCOPE_NAMES, &owners)?;
     numbers(&mut out, section::SCOPE_ENDS, &sealed.ranges.ends)?;
     numbers(&mut out, section::SCOPE_WORDED, &sealed.ranges.worded)?;
@@ -192,11 +196,13 @@ pub fn open(bytes: Mapping) -> Option<(Source, Sealed)> {
             status: kinds.get(number * 3 + 1).into(),
             face: !kinds.get(number * 3 + 2).is_empty(),
         })
-        .collect();
+        .collect::<Vec<_>>()
+        .into();
     let owners = JoinedNames::of(&file, section::SCOPE_NAMES)?;
     columns.owners = (0..owners.len())
         .map(|number| owner_of(owners.get(number)))
-        .collect::<Option<_>>()?;
+        .collect::<Option<Vec<_>>>()?
+        .into();
     let stems = JoinedNames::of(&file, section::STEMS)?;
     let sealed = Sealed {
         columns,
@@ -225,7 +231,7 @@ pub fn open(bytes: Mapping) -> Option<(Source, Sealed)> {
 fn fits_together(sealed: &Sealed) -> bool {
     let (columns, ranges, stems) = (&sealed.columns, &sealed.ranges, sealed.stems.len());
     let docs = columns.slots.len();
-    let (ends, scopes) = (ranges.ends.all(), columns.owners.len());
+    let (ends, scopes) = (ranges.ends.all(), columns.owners.values.len());
     [
         columns.lengths.len(),
         columns.classes.len(),
@@ -242,7 +248,7 @@ fn fits_together(sealed: &Sealed) -> bool {
         && u32::try_from(docs).is_ok()
         && ends.is_sorted()
         && ends.last().map_or(0, |end| *end as usize) == docs
-        && columns.owners.is_sorted_by(|one, other| one < other)
+        && columns.owners.values.is_sorted_by(|one, other| one < other)
         && sealed.counts.len() == sealed.places.len()
         && columns.context.targets.len() == columns.context.keys.len()
         && [sealed.first_runs.len(), sealed.first_places.len()]

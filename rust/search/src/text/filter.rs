@@ -45,7 +45,7 @@ impl TextFilter {
 }
 
 /// A filter made ready for the documents of one part.
-pub struct DocumentSieve<'a> {
+pub struct DocumentFilter<'a> {
     columns: &'a TextColumns,
     dead: &'a DocSet,
     pub(super) sections: Sections,
@@ -57,7 +57,7 @@ pub struct DocumentSieve<'a> {
     pub(super) allows: Option<&'a dyn Fn(u32) -> bool>,
 }
 
-impl<'a> DocumentSieve<'a> {
+impl<'a> DocumentFilter<'a> {
     /// Makes a filter ready.
     pub fn new(
         filter: &TextFilter,
@@ -85,7 +85,7 @@ impl<'a> DocumentSieve<'a> {
             }
             docs
         };
-        let classes: Vec<bool> = columns.kinds.iter().map(fits).collect();
+        let classes: Vec<bool> = columns.kinds.values.iter().map(fits).collect();
         Self {
             columns,
             dead,

@@ -121,7 +121,7 @@ impl Sealing {
 impl TextIndex {
     /// An index of sealed documents.
     pub fn new(fields: Fields, sealed: Sealed) -> Self {
-        let holdings = Holdings::of(&sealed.columns.owners, &sealed.ranges);
+        let holdings = Holdings::of(&sealed.columns.owners.values, &sealed.ranges);
         let mut index = Self {
             fields,
             living: sealed.len(),

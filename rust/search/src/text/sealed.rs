@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::columns::{DocSet, TextColumns, Usual};
-use super::context::Ties;
+use super::context::SealedLinks;
 use super::fields::{Fields, is_searched};
 use super::lists::{ListRun, NumberedList, OpenList, SPAN_DOCS, WordList};
 use super::open::Open;
@@ -50,8 +50,8 @@ impl ScopeRanges {
 
     /// Those of documents that are in the order of their scopes.
     pub(super) fn of(columns: &TextColumns) -> Self {
-        let mut usual = vec![Usual::default(); columns.owners.len()];
-        let mut ends = vec![0; columns.owners.len()];
+        let mut usual = vec![Usual::default(); columns.owners.values.len()];
+        let mut ends = vec![0; columns.owners.values.len()];
         for doc in 0..columns.len() as u32 {
             let scope = columns.scopes.get(doc as usize) as usize;
             if let (Some(usual), Some(end)) = (usual.get_mut(scope), ends.get_mut(scope)) {
@@ -207,8 +207,8 @@ impl Sealed {
             sealed.columns.context.keys.extend(&known.flatten().collect::<Vec<_>>());
             sealed.columns.context.end_document(context.rows.get(doc).time());
         }
-        let ties = Ties::of(&sealed.columns, &sealed.stems);
-        sealed.columns.context.take(ties);
+        let links = SealedLinks::of(&sealed.columns, &sealed.stems);
+        sealed.columns.context.take(links);
         sealed
     }
 
@@ -362,8 +362,8 @@ fn docs_by_slot(slots: &[u32]) -> Column<u32> {
 
 /// Which place each scope of each part has in their common order.
 fn ranked(parts: &[JoinedPart<'_>]) -> Vec<Vec<u32>> {
-    let all: BTreeSet<&Carried> = parts.iter().flat_map(|part| &part.columns.owners).collect();
+    let all: BTreeSet<&Carried> = parts.iter().flat_map(|part| &part.columns.owners.values).collect();
     let ranks: HashMap<&Carried, u32> = all.into_iter().zip(0..).collect();
-    let of_part = |part: &JoinedPart<'_>| part.columns.owners.iter().map(|owner| ranks[owner]).collect();
+    let of_part = |part: &JoinedPart<'_>| part.columns.owners.values.iter().map(|owner| ranks[owner]).collect();
     parts.iter().map(of_part).collect()
 }

@@ -59,7 +59,7 @@ impl Holdings {
         let scope = columns.scopes.get(doc as usize);
         while self.each.len() <= scope as usize {
             self.order
-                .insert(columns.owners[self.each.len()].clone(), self.each.len() as u32);
+                .insert(columns.owners.values[self.each.len()].clone(), self.each.len() as u32);
             self.each.push(ScopeSections::default());
         }
         let holding = &mut self.each[scope as usize];

@@ -13,8 +13,8 @@ impl<'a> TextQuestion<'a> {
     /// Lets only records pass that are allowed, asked by their slots after all else.
     #[must_use]
     pub fn only(mut self, allows: &'a dyn Fn(u32) -> bool) -> Self {
-        for sieve in &mut self.sieves {
-            sieve.allows = Some(allows);
+        for filter in &mut self.filters {
+            filter.allows = Some(allows);
         }
         self
     }
@@ -66,18 +66,8 @@ impl TextQuestion<'_> {
         best
     }
 
-    /// What the document of a slot scores; 0 if there is none.
-    pub fn score_in(&self, slot: u32) -> f64 {
-        self.index.doc_of(slot).map_or(0.0, |doc| self.score(doc))
-    }
-
-    /// The share of the question's words that the document of a slot has.
-    pub fn coverage_in(&self, slot: u32) -> f64 {
-        self.index.doc_of(slot).map_or(0.0, |doc| self.coverage(doc))
-    }
-
-    /// The places of the words that the document of a slot has.
-    pub fn words_in(&self, slot: u32) -> Vec<usize> {
-        self.index.doc_of(slot).map_or_else(Vec::new, |doc| self.words_of(doc))
+    /// The document of a slot.
+    pub fn doc_of(&self, slot: u32) -> Option<u32> {
+        self.index.doc_of(slot)
     }
 }

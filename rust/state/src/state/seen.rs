@@ -77,8 +77,13 @@ impl State {
 
     /// The scope of the record of an id, spelled likewise, if it is the viewer's own.
     pub fn own_scope(&self, viewer: &Viewer, id: &[u8]) -> Option<u32> {
-        let (slot, seen) = self.slot_seen_by(viewer, id)?;
-        (seen == Some(SeenAs::Own)).then(|| self.scope_in(slot))
+        self.own_scope_in(viewer, self.slots.of_spelled(id)?)
+    }
+
+    /// The scope of the record in a slot, if it is the viewer's own.
+    pub fn own_scope_in(&self, viewer: &Viewer, slot: u32) -> Option<u32> {
+        let scope = self.scope_in(slot);
+        (self.scopes.seen_in(viewer, scope) == Some(SeenAs::Own)).then_some(scope)
     }
 
     /// The slot of the record of an id, if a viewer sees it.
@@ -92,7 +97,7 @@ impl State {
     }
 
     /// Whether a viewer sees the record in a slot.
-    fn is_seen(&self, viewer: &Viewer, slot: u32) -> bool {
+    pub fn is_seen(&self, viewer: &Viewer, slot: u32) -> bool {
         let scope = self.scope_in(slot);
         self.scopes.seen_in(viewer, scope).is_some()
             && (!self.scopes.is_expired(scope) || viewer.sees_expired())

@@ -11,7 +11,7 @@ use chronolog::event::Op;
 use chronolog::event::faces::{ERASURES, VECTORS, face_of};
 use chronolog::event::line::{Event, Trust};
 use chronolog::scope::{Carried, Viewer, carried};
-use chronomemory_search::blocks::{Ask, BlockAnswer, BlockColumns, BlockReach, Census, Outlook};
+use chronomemory_search::blocks::{Ask, BlockAnswer, BlockColumns, BlockReach, BlockView, Census};
 use chronomemory_state::condition::Condition;
 use chronomemory_state::state::{Frozen, Listing, Query};
 
@@ -133,17 +133,17 @@ impl Engine {
     }
 
     /// Shows the columns that recalls of blocks use, and what a viewer sees of them, as of now, without keeping the store.
-    pub fn blocks<T>(&self, viewer: &Viewer, ask: impl FnOnce(&BlockColumns, &Outlook) -> T) -> Result<T> {
-        let look = |store: &Store| Ok((store.blocks()?, Outlook::of(&store.state, viewer)));
-        let (columns, outlook) = self.read(look)?;
+    pub fn blocks<T>(&self, viewer: &Viewer, ask: impl FnOnce(&BlockColumns, &BlockView) -> T) -> Result<T> {
+        let look = |store: &Store| Ok((store.blocks()?, BlockView::of(&store.state, viewer)));
+        let (columns, view) = self.read(look)?;
         let columns = columns.read().unwrap_or_else(PoisonError::into_inner);
-        Ok(ask(&columns, &outlook))
+        Ok(ask(&columns, &view))
     }
 
     /// Counts the links of blocks that a viewer sees, and the blocks in sessions.
     pub fn census(&self, viewer: &Viewer) -> Result<Census> {
         let sessions = self.read(|store: &Store| Ok(store.state.scopes().in_sessions(viewer)))?;
-        self.blocks(viewer, |columns, outlook| columns.census(&outlook.sight, &sessions))
+        self.blocks(viewer, |columns, view| columns.census(&view.sight, &sessions))
     }
 
     /// For each of several vectors, which lie end to end, the active blocks of at least this cosine, the nearest first.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::follow_text::catch_up;
 use super::live_text::check_room;
 use super::rank::{RankContext, RecordSearch, SearchHit, rank};
-use super::select::{StateView, Verdicts, prepare};
+use super::select::{RecordFilter, StateView, prepare};
 use crate::store::View;
 use crate::store::shared::Shared;
 use crate::store::vectors::{VectorQuestion, VectorSearch, no_past};
@@ -54,10 +54,10 @@ pub fn search(shared: &Shared, search: &RecordSearch) -> Result<Vec<SearchHit>> 
             ))
         })?;
         let ask = |look: &mut dyn FnMut(StateView<'_>)| shared.look_at_state(&state_id, look);
-        let verdicts = Verdicts::of(prepared, hidden, &ask);
+        let record_filter = RecordFilter::of(prepared, hidden, &ask);
         let select = |mut rows: VectorSearch| {
-            if let Some(verdicts) = &verdicts {
-                rows.keep(&|slot| verdicts.allow(slot));
+            if let Some(record_filter) = &record_filter {
+                rows.keep(&|slot| record_filter.passes(slot));
             }
             live.keep_tagged(&mut rows, &filter, &state_id).then_some(rows)
         };
@@ -88,7 +88,7 @@ pub fn search(shared: &Shared, search: &RecordSearch) -> Result<Vec<SearchHit>> 
         };
         let asker = RankContext {
             ask: &ask,
-            verdicts: verdicts.as_ref(),
+            record_filter: record_filter.as_ref(),
             // Others may have brought the index further since the first record was judged.
             known: kept.mark.earlier(&seen).clone(),
             begins_anew: tries < MOST_TRIES,
@@ -97,8 +97,8 @@ pub fn search(shared: &Shared, search: &RecordSearch) -> Result<Vec<SearchHit>> 
             if kept.index.has_failed() {
                 continue;
             }
-            if let Some(verdicts) = &verdicts {
-                verdicts.check()?;
+            if let Some(record_filter) = &record_filter {
+                record_filter.check()?;
             }
             return Ok(hits);
         }
@@ -151,25 +151,25 @@ impl View {
         let index = self.text.get_or_init(|| TextIndex::of_state(fields(), &self.state));
         let filter = filter_of(search);
         let ask = |look: &mut dyn FnMut(StateView<'_>)| {
-            look(self.scene());
+            look(self.state_view());
             Some(())
         };
         let condition = search.condition.as_ref();
         let prepared = condition.map(|condition| prepare(&self.state, &self.field_indexes, condition));
-        let verdicts = Verdicts::of(
+        let record_filter = RecordFilter::of(
             prepared.transpose()?,
             self.state.scopes().hidden_from(&search.viewer),
             &ask,
         );
         let asker = RankContext {
             ask: &ask,
-            verdicts: verdicts.as_ref(),
+            record_filter: record_filter.as_ref(),
             known: self.state.changes().watermark(),
             begins_anew: false,
         };
         let hits = rank(index, search, &filter, None, None, &asker).unwrap_or_default();
-        if let Some(verdicts) = &verdicts {
-            verdicts.check()?;
+        if let Some(record_filter) = &record_filter {
+            record_filter.check()?;
         }
         Ok(hits)
     }

@@ -1,6 +1,6 @@
 //! Vector searches and embeddings of a store that threads share, as of every write before the question.
 
-use super::select::{StateView, Verdicts, prepare};
+use super::select::{RecordFilter, StateView, prepare};
 use crate::store::Shared;
 use crate::store::vectors::{Neighbour, OpenSpace, VectorQuestion, VectorSearch};
 use chronolog::error::{Error, Result};
@@ -40,13 +40,13 @@ impl Shared {
                     .map(|condition| prepare(&store.state, &store.views.field_indexes, condition));
                 Ok((search, store.state.changes().state_id().clone(), prepared.transpose()?))
             })?;
-            let Some((judge, among)) = prepared else {
+            let Some(condition) = prepared else {
                 return Ok(search);
             };
             let ask = |look: &mut dyn FnMut(StateView<'_>)| self.look_at_state(&state_id, look);
-            let verdicts = Verdicts::new(judge, among, &ask);
-            search.keep(&|slot| verdicts.allow(slot));
-            verdicts.check()?;
+            let record_filter = RecordFilter::new(Some(condition), None, &ask);
+            search.keep(&|slot| record_filter.passes(slot));
+            record_filter.check()?;
             // Of another state the slots would mean nothing.
             if ask(&mut |_| {}).is_some() {
                 return Ok(search);

@@ -42,12 +42,12 @@ fn field_of(state: &State, indexes: &RwLock<FieldIndexes>, path: &str) -> Result
 
 /// The same without the records themselves.
 pub(in crate::store) fn slots(
-    scene: StateView<'_>,
+    view: StateView<'_>,
     indexes: &RwLock<FieldIndexes>,
     listing: &Listing,
     condition: Option<&Condition>,
 ) -> Result<PageSlots> {
-    let state = scene.state;
+    let state = view.state;
     // Which fields tell of a moment is worked out for who orders by it: that takes as long as a page of short records.
     let is_by_moment = listing.by == By::Happened;
     let fields = is_by_moment.then(|| Fields::chosen(state.get(CHOICE_ID).as_deref()).only_times());
@@ -57,7 +57,7 @@ pub(in crate::store) fn slots(
                 limit: None,
                 ..listing.query.clone()
             };
-            let (among, plan) = select(scene, indexes, &all, condition)?;
+            let (among, plan) = select(view, indexes, &all, condition)?;
             let plan = match listing.explains {
                 true => plan.told(state, &all, condition),
                 false => plan,
@@ -73,7 +73,7 @@ pub(in crate::store) fn slots(
         }
         None => {
             let happened = |record: &[u8]| fields.as_ref().and_then(|fields| fields.happened(record));
-            listing.slots(state, among, &happened, scene.threads)?
+            listing.slots(state, among, &happened, view.threads)?
         }
     };
     Ok((slots, end, plan))
@@ -81,14 +81,14 @@ pub(in crate::store) fn slots(
 
 /// A page of a listing: those of its records for which a condition holds.
 pub(in crate::store) fn page<'a>(
-    scene: StateView<'a>,
+    view: StateView<'a>,
     indexes: &RwLock<FieldIndexes>,
     listing: &Listing,
     condition: Option<&Condition>,
 ) -> Result<Page<'a>> {
-    let (slots, end, plan) = slots(scene, indexes, listing, condition)?;
+    let (slots, end, plan) = slots(view, indexes, listing, condition)?;
     Ok(Page {
-        records: gathered(slots.into_iter().map(|slot| scene.state.dated_in(slot)))?,
+        records: gathered(slots.into_iter().map(|slot| view.state.dated_in(slot)))?,
         end,
         plan,
     })
@@ -97,7 +97,7 @@ pub(in crate::store) fn page<'a>(
 impl View {
     /// A page of a listing.
     pub fn page(&self, listing: &Listing, condition: Option<&Condition>) -> Result<Page<'_>> {
-        page(self.scene(), &self.field_indexes, listing, condition)
+        page(self.state_view(), &self.field_indexes, listing, condition)
     }
 }
 

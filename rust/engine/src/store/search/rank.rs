@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 
-use super::select::{StateLook, Verdicts};
+use super::select::{RecordFilter, StateLook};
 use super::ties::{add_own, neighbours};
 use crate::store::vectors::{Near, TokenSearch};
 use chronolog::scope::Viewer;
@@ -163,7 +163,7 @@ impl Candidates<'_> {
 pub(in crate::store) struct RankContext<'a> {
     pub ask: StateLook<'a>,
     /// What a condition says of the records, if there is one.
-    pub verdicts: Option<&'a Verdicts<'a>>,
+    pub record_filter: Option<&'a RecordFilter<'a>>,
     /// How far the index knows the state.
     pub known: Watermark,
     /// Whether a search begins anew if a record that it found was changed meanwhile. Where a record changes all the time
@@ -181,15 +181,15 @@ pub(in crate::store) fn rank(
     sayings: Option<&TokenSearch>,
     RankContext {
         ask,
-        verdicts,
+        record_filter,
         known,
         begins_anew,
     }: &RankContext<'_>,
 ) -> Option<Vec<SearchHit>> {
     let stems = search.text.as_deref().map(asked).unwrap_or_default();
     let mut question = index.question(&stems, filter);
-    let allows = |slot: u32| verdicts.is_none_or(|verdicts| verdicts.allow(slot));
-    if verdicts.is_some() {
+    let allows = |slot: u32| record_filter.is_none_or(|record_filter| record_filter.passes(slot));
+    if record_filter.is_some() {
         question = question.only(&allows);
     }
     let days = NamedDays::of(search.text.as_deref().unwrap_or_default(), search.now);
@@ -229,13 +229,13 @@ pub(in crate::store) fn rank(
     if has_context {
         let mut near = Vec::new();
         let Candidates { question, docs, .. } = &candidates;
-        ask(&mut |scene| near = neighbours(index, question, scene.state, &filter.viewer, docs))?;
+        ask(&mut |view| near = neighbours(index, question, view.state, &filter.viewer, docs))?;
         for (at, doc) in near {
             if candidates.question.passes(doc) {
                 ties.links.push((at, candidates.add(doc)));
             }
         }
-        ask(&mut |scene| add_own(&mut ties, index, scene.state, &candidates.docs, &stems, &days))?;
+        ask(&mut |view| add_own(&mut ties, index, view.state, &candidates.docs, &stems, &days))?;
         ties.words = candidates.tokens.as_ref().map(|_| candidates.words());
     }
     let standings = (0..candidates.docs.len()).map(|at| candidates.standing(at));
@@ -255,8 +255,8 @@ pub(in crate::store) fn rank(
             .then(slots[one].cmp(&slots[other]))
     });
     let (mut hits, mut is_sound) = (Vec::new(), true);
-    ask(&mut |scene| {
-        let state = scene.state;
+    ask(&mut |view| {
+        let state = view.state;
         let changed = state.changes().since(known);
         let is_changed = |slot: &u32| changed.is_none_or(|changed| changed.contains(slot));
         let name = |at: Option<usize>| Some(unspelled(index.id_of(candidates.docs[at?])));
@@ -264,18 +264,20 @@ pub(in crate::store) fn rank(
             if hits.len() == search.limit {
                 break;
             }
-            // What was deleted while the search went on is not handed out.
-            let Some(row) = state.row(slots[at]).filter(|row| filter.accepts(row)) else {
+            let Some(row) = state.row(slots[at]) else {
                 continue;
             };
             let (doc, standing) = (candidates.docs[at], &standings[at]);
             let is_by_words = standing.cosine.is_none() && standing.tokens.is_none();
             if is_changed(&slots[at]) {
+                if !filter.accepts(&row) {
+                    continue;
+                }
                 if *begins_anew {
                     is_sound = false;
                     break;
                 }
-                let is_allowed = verdicts.is_none_or(|verdicts| verdicts.holds_in(scene, slots[at]));
+                let is_allowed = record_filter.is_none_or(|record_filter| record_filter.holds_in(view, slots[at]));
                 if !is_allowed || (is_by_words && !still_says(index, &row, &stems)) {
                     continue;
                 }
@@ -289,7 +291,7 @@ pub(in crate::store) fn rank(
                 break;
             }
             hits.push(SearchHit {
-                record: row.record.to_vec(),
+                record: row.record.into_owned(),
                 moments: state.slots.moments(slots[at]),
                 score: scores[at],
                 alone: alone[at],

@@ -8,7 +8,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use roaring::RoaringBitmap;
 
 use super::follow_text::catch_up;
-use super::select::{StateView, Verdicts, prepare};
+use super::select::{RecordFilter, StateView, prepare};
 use crate::store::Store;
 use crate::store::shared::Shared;
 use crate::store::vectors::{VectorQuestion, VectorSearch};
@@ -16,7 +16,7 @@ use chronolog::error::{Error, Result};
 use chronolog::memory::{self, gathered};
 use chronolog::scope::Viewer;
 use chronomemory_search::blocks::{
-    Ask, BLOCK_KIND, BlockAnswer, BlockColumns, BlockReach, BlockVectors, Evidence, Outlook,
+    Ask, BLOCK_KIND, BlockAnswer, BlockColumns, BlockReach, BlockVectors, BlockView, Evidence,
 };
 use chronomemory_search::score::Coded;
 use chronomemory_search::text::{TextFilter, asked};
@@ -77,7 +77,7 @@ pub fn recall(shared: &Shared, ask: &Ask) -> Result<BlockAnswer> {
 /// columns are held: who waits for columns may hold the store.
 fn allowed(shared: &Shared, viewer: &Arc<Viewer>, condition: &Condition) -> Result<(RoaringBitmap, StateId)> {
     loop {
-        let (slots, state_id, (judge, among)) = shared.read(|store| {
+        let (slots, state_id, condition) = shared.read(|store| {
             let active = Query {
                 kinds: Some(vec![BLOCK_KIND.to_owned()]),
                 status: Some(ACTIVE.to_owned()),
@@ -89,9 +89,9 @@ fn allowed(shared: &Shared, viewer: &Arc<Viewer>, condition: &Condition) -> Resu
             Ok((slots, store.state.changes().state_id().clone(), prepared))
         })?;
         let ask = |look: &mut dyn FnMut(StateView<'_>)| shared.look_at_state(&state_id, look);
-        let verdicts = Verdicts::new(judge, among, &ask);
-        let found = slots.into_iter().filter(|&slot| verdicts.allow(slot)).collect();
-        verdicts.check()?;
+        let record_filter = RecordFilter::new(Some(condition), None, &ask);
+        let found = slots.into_iter().filter(|&slot| record_filter.passes(slot)).collect();
+        record_filter.check()?;
         if ask(&mut |_| {}).is_some() {
             return Ok((found, state_id));
         }
@@ -121,11 +121,11 @@ fn answer(shared: &Shared, ask: &Ask) -> Result<BlockAnswer> {
     };
     loop {
         let live = (!stems.is_empty()).then(|| catch_up(shared)).transpose()?;
-        let (columns, outlook, state_id, threads, [vectors, tokens]) = shared.read(|store| {
-            let outlook = Outlook::of(&store.state, &ask.viewer);
+        let (columns, view, state_id, threads, [vectors, tokens]) = shared.read(|store| {
+            let view = BlockView::of(&store.state, &ask.viewer);
             let state_id = store.state.changes().state_id().clone();
             let spaces = spaces_of(store, ask)?;
-            Ok((columns_now(store)?, outlook, state_id, store.options.threads, spaces))
+            Ok((columns_now(store)?, view, state_id, store.options.threads, spaces))
         })?;
         let vectors = vectors.map(VectorSearch::open).transpose()?;
         let tokens = ask.tokens.as_ref().zip(tokens);
@@ -145,7 +145,7 @@ fn answer(shared: &Shared, ask: &Ask) -> Result<BlockAnswer> {
             vectors: vectors.as_ref().map(|vectors| vectors as &dyn BlockVectors),
             tokens: tokens.as_ref().map(|tokens| tokens as &dyn Coded),
         };
-        let answer = columns.recall(ask, &outlook, evidence, threads)?;
+        let answer = columns.recall(ask, &view, evidence, threads)?;
         drop(columns);
         if kept.is_some_and(|kept| kept.index.has_failed()) {
             continue;
@@ -170,19 +170,19 @@ pub fn nearest_blocks(
     reach: BlockReach,
 ) -> Result<Vec<Vec<(String, f32)>>> {
     loop {
-        let (columns, outlook, state_id, rows) = shared.read(|store| {
+        let (columns, view, state_id, rows) = shared.read(|store| {
             let rows = store
                 .vectors
                 .start_search(&store.state, &VectorQuestion::of_space(Some(space)));
             let state_id = store.state.changes().state_id().clone();
-            Ok((columns_now(store)?, Outlook::of(&store.state, viewer), state_id, rows))
+            Ok((columns_now(store)?, BlockView::of(&store.state, viewer), state_id, rows))
         })?;
         let blocks = match rows {
             Err(Error::NoSpace { .. }) => return Ok(vec![Vec::new(); vectors.len() / dim.max(1)]),
             rows => rows?.open()?,
         };
         let columns_of = || columns.read().unwrap_or_else(PoisonError::into_inner);
-        let slots = columns_of().active_slots(&outlook.sight);
+        let slots = columns_of().active_slots(&view.sight);
         let found = blocks.near_each(vectors, dim, reach.number, Some(reach.least), &slots)?;
         let columns = columns_of();
         let is_current = columns.is_of(&state_id);

@@ -1,11 +1,13 @@
 //! Selects the records for which a condition holds, as they are now.
 //!
-//! What stands beside a record, such as when it was written, is looked up only if the question asks for it.
+//! The moments of a record are looked up only if the condition names them.
 
 use std::cell::{OnceCell, RefCell};
+use std::collections::HashMap;
 use std::io;
 use std::sync::{Arc, PoisonError, RwLock};
 
+use foldhash::fast::RandomState;
 use roaring::RoaringBitmap;
 
 use crate::store::archives::archive_index::OrDamage;
@@ -58,18 +60,18 @@ impl StateView<'_> {
     }
 }
 
-/// A condition, ready to be asked of records.
-pub(in crate::store) struct Judge<'a> {
+/// A condition that is ready to be evaluated.
+pub(in crate::store) struct ConditionCheck<'a> {
     condition: &'a Condition,
-    /// The fields that say when something happened, if the condition asks for that.
+    /// The fields with the time that a record states, if the condition names it.
     times: Option<Fields>,
     asks_created: bool,
     asks_updated: bool,
     beginning: OnceCell<i64>,
 }
 
-impl<'a> Judge<'a> {
-    /// Makes a condition ready.
+impl<'a> ConditionCheck<'a> {
+    /// Prepares a condition.
     pub fn new(condition: &'a Condition, state: &State) -> Self {
         let asks_happened = condition.asks_for(MomentField::Happened);
         Self {
@@ -81,19 +83,19 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Whether it holds for a record and its slot.
-    pub fn holds(&self, scene: StateView<'_>, slot: u32, record: &[u8]) -> Result<bool> {
-        Ok(self.condition.holds(record, &self.facts(scene, slot, record)?))
+    /// Whether it holds for the record in a slot.
+    pub fn holds(&self, view: StateView<'_>, slot: u32, record: &[u8]) -> Result<bool> {
+        Ok(self.condition.holds(record, &self.facts(view, slot, record)?))
     }
 
-    fn facts(&self, scene: StateView<'_>, slot: u32, record: &[u8]) -> Result<Facts> {
+    fn facts(&self, view: StateView<'_>, slot: u32, record: &[u8]) -> Result<Facts> {
         let own = self.times.as_ref().map(|times| times.happened(record));
         let needs_log = self.asks_updated || own == Some(None);
         let updated_us = match needs_log {
-            true => scene.updated_us(slot, &self.beginning)?,
+            true => view.updated_us(slot, &self.beginning)?,
             false => None,
         };
-        let created = self.asks_created.then(|| scene.state.slots.moments(slot).created);
+        let created = self.asks_created.then(|| view.state.slots.moments(slot).created);
         Ok(Facts {
             created_us: created.and_then(|created| created.micros()),
             updated_us,
@@ -102,113 +104,98 @@ impl<'a> Judge<'a> {
     }
 }
 
-/// What may be asked of the state while a search goes on; `None` if it is no longer the state that was indexed.
+/// Shows the state while a search goes on; `None` if it is no longer the state that was indexed.
 pub(in crate::store) type StateLook<'a> = &'a dyn Fn(&mut dyn FnMut(StateView<'_>)) -> Option<()>;
 
-/// What a condition says of single records, each asked once, while others go on: the state is lent for each look alone.
-pub(in crate::store) struct Verdicts<'a> {
-    /// The condition, if there is one.
-    judge: Option<Judge<'a>>,
-    /// Only these, if an index says so.
-    among: Option<RoaringBitmap>,
-    /// Not these: they have expired.
+/// Whether single records may be found: they have not expired, and a condition holds. The condition is evaluated once for each
+/// record, and the state is held only meanwhile.
+pub(in crate::store) struct RecordFilter<'a> {
+    /// The condition, if there is one, and the slots to which an index narrows it.
+    condition: Option<PreparedCondition<'a>>,
+    /// The slots of expired records.
     hidden: Option<RoaringBitmap>,
-    ask: StateLook<'a>,
-    asked: RefCell<RoaringBitmap>,
-    allowed: RefCell<RoaringBitmap>,
+    look: StateLook<'a>,
+    known: RefCell<HashMap<u32, bool, RandomState>>,
     fault: RefCell<Option<Error>>,
 }
 
-impl<'a> Verdicts<'a> {
-    /// None yet.
-    pub fn new(judge: Judge<'a>, among: Option<RoaringBitmap>, ask: StateLook<'a>) -> Self {
+impl<'a> RecordFilter<'a> {
+    /// A filter by a condition, by expiry or both.
+    pub fn new(condition: Option<PreparedCondition<'a>>, hidden: Option<RoaringBitmap>, look: StateLook<'a>) -> Self {
         Self {
-            judge: Some(judge),
-            among,
-            hidden: None,
-            ask,
-            asked: RefCell::default(),
-            allowed: RefCell::default(),
-            fault: RefCell::default(),
-        }
-    }
-
-    /// What a question lets through that may have a condition and must leave out what has expired; `None` if it is all.
-    pub fn of(
-        prepared: Option<(Judge<'a>, Option<RoaringBitmap>)>,
-        hidden: Option<RoaringBitmap>,
-        ask: StateLook<'a>,
-    ) -> Option<Self> {
-        if prepared.is_none() && hidden.is_none() {
-            return None;
-        }
-        let (judge, among) = prepared.map_or((None, None), |(judge, among)| (Some(judge), among));
-        Some(Self {
-            judge,
-            among,
+            condition,
             hidden,
-            ask,
-            asked: RefCell::default(),
-            allowed: RefCell::default(),
+            look,
+            known: RefCell::default(),
             fault: RefCell::default(),
-        })
+        }
     }
 
-    /// Whether the condition holds for the record in a slot. Not to be asked by who holds the state.
-    pub fn allow(&self, slot: u32) -> bool {
+    /// The same; `None` if all records pass.
+    pub fn of(
+        condition: Option<PreparedCondition<'a>>,
+        hidden: Option<RoaringBitmap>,
+        look: StateLook<'a>,
+    ) -> Option<Self> {
+        (condition.is_some() || hidden.is_some()).then(|| Self::new(condition, hidden, look))
+    }
+
+    /// Whether the record in a slot passes. INVARIANT: the caller does not hold the state.
+    pub fn passes(&self, slot: u32) -> bool {
         if self.hidden.as_ref().is_some_and(|hidden| hidden.contains(slot)) {
             return false;
         }
-        if self.judge.is_none() {
+        let Some((_, among)) = &self.condition else {
             return true;
-        }
-        if self.among.as_ref().is_some_and(|among| !among.contains(slot)) {
+        };
+        if among.as_ref().is_some_and(|among| !among.contains(slot)) {
             return false;
         }
-        if self.asked.borrow_mut().insert(slot) {
-            let mut holds = false;
-            // Of another state nothing is known; whoever asks begins anew then.
-            let _ = (self.ask)(&mut |scene| holds = self.holds_in(scene, slot));
-            if holds {
-                self.allowed.borrow_mut().insert(slot);
-            }
+        if let Some(&holds) = self.known.borrow().get(&slot) {
+            return holds;
         }
-        self.allowed.borrow().contains(slot)
+        let mut holds = false;
+        // The state may have been replaced; the caller then begins anew.
+        let _ = (self.look)(&mut |view| holds = self.holds_in(view, slot));
+        self.known.borrow_mut().insert(slot, holds);
+        holds
     }
 
-    /// The same as it is now, for who holds the state.
-    pub fn holds_in(&self, scene: StateView<'_>, slot: u32) -> bool {
-        let Some(row) = scene.state.row(slot) else {
+    /// Whether the condition holds for the record in a slot now, for callers that hold the state.
+    pub fn holds_in(&self, view: StateView<'_>, slot: u32) -> bool {
+        let Some(row) = view.state.row(slot) else {
             return false;
         };
-        let Some(judge) = &self.judge else {
-            return true;
-        };
-        judge.holds(scene, slot, &row.record).unwrap_or_else(|fault| {
-            self.fault.borrow_mut().get_or_insert(fault);
-            false
+        self.condition.as_ref().is_none_or(|(check, _)| {
+            check.holds(view, slot, &row.record).unwrap_or_else(|fault| {
+                self.fault.borrow_mut().get_or_insert(fault);
+                false
+            })
         })
     }
 
-    /// What the disk said, if it could not be told whether the condition holds.
+    /// The first fault of the disk during an evaluation.
     pub fn check(&self) -> Result<()> {
         self.fault.borrow_mut().take().map_or(Ok(()), Err)
     }
 }
 
-/// What is needed to ask single records: the condition made ready, and the slots that an index leads to, if one helps.
+/// A condition ready to be evaluated, and the slots to which an index narrows it, if one helps.
+pub(in crate::store) type PreparedCondition<'a> = (ConditionCheck<'a>, Option<RoaringBitmap>);
+
+/// Prepares a condition for the evaluation of single records.
 pub(in crate::store) fn prepare<'a>(
     state: &State,
     indexes: &RwLock<FieldIndexes>,
     condition: &'a Condition,
-) -> Result<(Judge<'a>, Option<RoaringBitmap>)> {
+) -> Result<PreparedCondition<'a>> {
     let everyone = Query {
         viewer: Arc::new(Viewer::Everyone),
         faces: true,
         ..Query::default()
     };
     let among = plan(state, indexes, &everyone, condition)?.slots;
-    Ok((Judge::new(condition, state), among))
+    Ok((ConditionCheck::new(condition, state), among))
 }
 
 /// How a question is answered, with the indexes as of this state.
@@ -231,46 +218,35 @@ pub(in crate::store) fn plan(
 
 /// The slots of the records that a query asks for and for which a condition holds, in insertion order.
 pub(in crate::store) fn select(
-    scene: StateView<'_>,
+    view: StateView<'_>,
     indexes: &RwLock<FieldIndexes>,
     query: &Query,
     condition: &Condition,
 ) -> Result<(Vec<u32>, QueryPlan)> {
-    let state = scene.state;
+    let state = view.state;
     let plan = plan(state, indexes, query, condition)?;
-    let (judge, sieve) = (Judge::new(condition, state), query.sieve(state));
+    let (check, sieve) = (ConditionCheck::new(condition, state), query.sieve(state));
     let mut found = Vec::new();
-    let mut look = |slot: u32| -> Result<bool> {
-        if found.len() >= query.limit.unwrap_or(usize::MAX) {
-            return Ok(false);
+    let mut take = |slots: &mut dyn Iterator<Item = u32>| -> Result<()> {
+        while found.len() < query.limit.unwrap_or(usize::MAX)
+            && let Some(slot) = slots.next()
+        {
+            if sieve.passes(state, slot) && check.holds(view, slot, &state.slots.record(slot))? {
+                found.try_reserve(1).map_err(Refused::from)?;
+                found.push(slot);
+            }
         }
-        if sieve.passes(state, slot) && judge.holds(scene, slot, &state.slots.record(slot))? {
-            found.try_reserve(1).map_err(Refused::from)?;
-            found.push(slot);
-        }
-        Ok(true)
+        Ok(())
     };
     match &plan.slots {
-        Some(slots) => {
-            for slot in slots {
-                if !look(slot)? {
-                    break;
-                }
-            }
-        }
-        None => {
-            for slot in query.slots_of(state, |class| condition.may_hold_for(&class.kind, &class.status)) {
-                if !look(slot)? {
-                    break;
-                }
-            }
-        }
+        Some(slots) => take(&mut slots.iter())?,
+        None => take(&mut query.slots_of(state, |class| condition.may_hold_for(&class.kind, &class.status)))?,
     }
     Ok((found, plan))
 }
 
 impl View {
-    pub(in crate::store) fn scene(&self) -> StateView<'_> {
+    pub(in crate::store) fn state_view(&self) -> StateView<'_> {
         StateView {
             state: &self.state,
             log: self.log.as_ref().map(|(file, length)| (&**file, *length)),

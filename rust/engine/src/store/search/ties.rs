@@ -91,7 +91,8 @@ pub(super) fn add_own(
     asked: &[String],
     days: &NamedDays,
 ) {
-    let mut numbers: HashMap<Vec<&[u8]>, u32, RandomState> = HashMap::default();
+    let mut numbers: HashMap<Vec<&[u8]>, u32, RandomState> =
+        HashMap::with_capacity_and_hasher(docs.len(), RandomState::default());
     let mut speakers: HashMap<&str, Vec<usize>, RandomState> = HashMap::default();
     for (at, &doc) in docs.iter().enumerate() {
         let mut group = Vec::new();
