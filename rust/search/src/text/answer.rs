@@ -1,4 +1,4 @@
-//! Finds the documents that answer a question best, and scores single ones.
+//! Finds the documents that match a question best, and scores single documents.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -13,36 +13,36 @@ use super::sealed::NOWHERE;
 use super::sections::{ListPiece, Sections};
 use super::sweep::{Asked, LOOKUP_STEPS, Norm, sweep, weight_of};
 
-/// A document that has so many rare words of a question covers it, however long the question is.
+/// A document with this number of rare words of a question covers it, however long the question is.
 const ENOUGH_WORDS: f64 = 3.0;
-/// In a small index, how rare a word is says little: coverage counts as if so many more documents had none of the words.
+/// In a small index rarity says little: coverage assumes this number of further documents without the words.
 const PRIOR_DOCUMENTS: usize = 20;
 
-/// A word of a question, with what it is worth in this index.
+/// A word of a question, with its weight in this index.
 pub struct Word<'a> {
     pub stem: String,
     pub weight: f64,
     rarity: f64,
     pub(super) lists: [WordList<'a>; 2],
-    /// What of them is seen.
+    /// The visible pieces of each list.
     pieces: [Vec<ListPiece<'a>>; 2],
 }
 
-/// A question made ready for an index.
+/// A question prepared for an index.
 pub struct TextQuestion<'a> {
     pub(super) index: &'a TextIndex,
-    /// Its words that stand somewhere, the rarest first.
+    /// Its words that occur in the index, the rarest first.
     pub words: Vec<Word<'a>>,
     /// The weight that a document must have to cover the question: that of all its words, but at most [`ENOUGH_WORDS`] rare ones.
-    /// A word that stands nowhere counts as one that stands once.
+    /// A word without occurrence counts as one with a single one.
     enough_weight: f64,
     pub(super) norm: Norm,
     pub(super) filters: [DocumentFilter<'a>; 2],
 }
 
 impl TextIndex {
-    /// Makes a question ready: what its words are worth, and what may be found. Nothing of what the asker does not see counts:
-    /// all numbers are those of an index that holds nothing else.
+    /// Prepares a question: the weights of its words, and the filters. Only documents that the viewer sees count, as if the index
+    /// held no others.
     pub fn question(&self, stems: &[String], filter: &TextFilter) -> TextQuestion<'_> {
         let sections =
             [SEALED, OPEN].map(|part| Sections::seen(&self.holdings[part], &filter.viewer, self.usual[part]));
@@ -76,7 +76,7 @@ impl TextIndex {
         let missing = stems.iter().filter(|stem| counts(stem)).count() as f64;
         let missing = (missing - words.iter().filter(|word| counts(&word.stem)).count() as f64) * rarity(1);
         let all = missing + words.iter().map(|word| word.rarity).sum::<f64>();
-        // An order that only the living decide: whatever else the parts still hold, all processes get the same sums.
+        // The order depends on living documents only, so that sums are equal in all processes.
         words.sort_by(|one, other| {
             other
                 .weight
@@ -100,7 +100,7 @@ impl TextIndex {
     }
 }
 
-/// How many of a list are not dead, the shorter way round.
+/// The number of documents of a list that are not dead.
 fn living_in(list: WordList<'_>, dead: &DocSet) -> usize {
     if dead.is_empty() {
         return list.len();
@@ -125,7 +125,7 @@ impl Eq for Ranked {}
 
 impl Ord for Ranked {
     fn cmp(&self, other: &Self) -> Ordering {
-        // The heap gives away its greatest: that is the worst here.
+        // The heap pops its greatest element, which must be the worst document.
         other.score.total_cmp(&self.score).then(self.slot.cmp(&other.slot))
     }
 }
@@ -143,7 +143,7 @@ impl TextQuestion<'_> {
         self.filters[usize::from(doc >= self.index.sealed.len() as u32)].passes(own)
     }
 
-    /// What is asked of one part, piece by piece.
+    /// The lists to sweep in one part, piece by piece.
     pub(super) fn asked_of(&self, part: usize) -> impl Iterator<Item = Vec<Asked<'_>>> {
         (0..self.filters[part].sections.piece_count()).map(move |piece| {
             let asked = self.words.iter().map(|word| Asked {
@@ -154,7 +154,7 @@ impl TextQuestion<'_> {
         })
     }
 
-    /// The living documents that are seen and have a link to this one, by its id or (true) by what it is called.
+    /// The visible living documents with a link to this one, by its id or (true) by its short name.
     pub fn naming(&self, doc: u32) -> Vec<(u32, bool)> {
         let (own, doc) = self.index.part_of(doc);
         let (sealed, open) = (&self.index.sealed, &self.index.open);
@@ -183,7 +183,7 @@ impl TextQuestion<'_> {
         docs
     }
 
-    /// The best documents and their scores, best first; of equals the older record.
+    /// The best documents and their scores, best first; ties by age of the record.
     pub fn best(&self, limit: usize) -> Vec<(u32, f64)> {
         if limit == 0 {
             return Vec::new();
@@ -218,13 +218,13 @@ impl TextQuestion<'_> {
         found.map(|own| (own.doc, own.score)).collect()
     }
 
-    /// What a document scores.
+    /// The score of a document.
     pub fn score(&self, doc: u32) -> f64 {
-        // A sum of nothing would be a negative zero.
+        // `sum()` of an empty iterator would be -0.0.
         self.parts_of(doc).fold(0.0, |sum, (_, score)| sum + score)
     }
 
-    /// What each word adds to it.
+    /// The part of each word in the score.
     pub fn parts_of(&self, doc: u32) -> impl Iterator<Item = (&str, f64)> {
         let (part, own) = self.index.part_of(doc);
         let at = usize::from(doc >= self.index.sealed.len() as u32);
@@ -240,7 +240,7 @@ impl TextQuestion<'_> {
         })
     }
 
-    /// What its words are worth, in their order.
+    /// The weights of its words, in their order.
     pub fn weights(&self) -> Vec<f64> {
         self.words.iter().map(|word| word.weight).collect()
     }

@@ -1,4 +1,4 @@
-//! Tells which documents may be found at all.
+//! Filters the documents that may be found.
 
 use std::sync::Arc;
 
@@ -9,10 +9,10 @@ use super::sections::Sections;
 use chronolog::scope::{Carried, Viewer};
 use chronomemory_state::state::{Class, Row, spelled};
 
-/// What a caller wants to find.
+/// The filter of a search.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TextFilter {
-    /// Who asks.
+    /// The viewer.
     pub viewer: Arc<Viewer>,
     /// Only these kinds; any if empty.
     pub kinds: Vec<String>,
@@ -27,7 +27,7 @@ pub struct TextFilter {
 }
 
 impl TextFilter {
-    /// Whether a record as the state holds it now is still of the kind, status and confidence that are looked for.
+    /// Whether a current record passes, its tags aside.
     pub fn accepts(&self, row: &Row<'_>) -> bool {
         let names = |names: &[String]| names.iter().any(|name| *spelled(name) == *row.class.kind);
         let kind = if self.kinds.is_empty() {
@@ -44,7 +44,7 @@ impl TextFilter {
     }
 }
 
-/// A filter made ready for the documents of one part.
+/// A filter prepared for the documents of one part.
 pub struct DocumentFilter<'a> {
     columns: &'a TextColumns,
     dead: &'a DocSet,
@@ -53,12 +53,12 @@ pub struct DocumentFilter<'a> {
     classes: Option<Vec<bool>>,
     min_confidence: f64,
     tags: Vec<DocSet>,
-    /// Whether the record in a slot may be found, for whoever looks into records.
+    /// A further filter by slot.
     pub(super) allows: Option<&'a dyn Fn(u32) -> bool>,
 }
 
 impl<'a> DocumentFilter<'a> {
-    /// Makes a filter ready.
+    /// Prepares a filter.
     pub fn new(
         filter: &TextFilter,
         columns: &'a TextColumns,
@@ -97,7 +97,7 @@ impl<'a> DocumentFilter<'a> {
         }
     }
 
-    /// Whether a document may be found.
+    /// Whether a document passes.
     pub fn passes(&self, doc: u32) -> bool {
         let at = doc as usize;
         self.sections.contains(doc)

@@ -20,10 +20,10 @@ use chronomemory_state::state::{Class, Row, State};
 
 pub(super) const SEALED: usize = 0;
 pub(super) const OPEN: usize = 1;
-/// The open part may have so many documents, or a tenth of the sealed ones.
+/// The limit of the open part; larger if a tenth of the sealed part is more.
 const OPEN_DOCS: usize = 20_000;
 
-/// So many times that many may wait for somebody to seal them beside the searches.
+/// Up to this multiple may wait to be sealed by another thread.
 const OVERGROWN_TIMES: usize = 4;
 
 /// A part of the index with its dead.
@@ -35,7 +35,7 @@ pub(super) struct Half<'a> {
     pub(super) sealed: Option<&'a Sealed>,
 }
 
-/// The slots of the documents of one span: the number of the span, and they.
+/// The number of a span, and the slots of its documents.
 pub(super) type SpanSlots<'a> = (u32, &'a [u32]);
 pub(super) const NO_SPAN: SpanSlots<'_> = (u32::MAX, &[]);
 
@@ -81,7 +81,7 @@ pub struct TextIndex {
     /// The living document of each slot behind those.
     fresh: Vec<u32>,
     living: usize,
-    /// What is usual among the living of each part, and what each scope holds of it.
+    /// The statistics of the living documents of each part, and of each of its scopes.
     pub(super) usual: [Usual; 2],
     pub(super) holdings: [Holdings; 2],
 }
@@ -155,7 +155,7 @@ impl TextIndex {
         self.fresh[at] = doc;
     }
 
-    /// Takes in what a slot holds now.
+    /// Indexes the record that a slot holds now.
     pub fn put(&mut self, row: &Row<'_>) {
         self.drop_slot(row.slot);
         if !is_searched(row.id()) {
@@ -168,7 +168,7 @@ impl TextIndex {
         self.set_doc(row.slot, self.sealed.len() as u32 + place);
     }
 
-    /// Forgets what a slot held.
+    /// Removes the document of a slot.
     pub fn drop_slot(&mut self, slot: u32) {
         if let Some(doc) = self.doc_of(slot) {
             self.bury(doc);
@@ -196,7 +196,7 @@ impl TextIndex {
         }
     }
 
-    /// Takes the same sealed documents from somewhere else, as from the file that they were written to.
+    /// Replaces the sealed part by an equal one, read from its file.
     pub fn take_sealed(&mut self, same: Sealed) {
         self.sealed = Arc::new(same);
     }
@@ -211,7 +211,7 @@ impl TextIndex {
         self.sealed.mark().cloned()
     }
 
-    /// What it takes to join both parts while this index is in use: the open one is copied, the sealed one never changes.
+    /// A copy that can be sealed while this index is in use: the open part is copied, the sealed part never changes.
     pub fn sealing(&self) -> Sealing {
         let open = JoinedPart {
             columns: &self.open.columns,
@@ -226,12 +226,12 @@ impl TextIndex {
         }
     }
 
-    /// Whether so much changed that it should be sealed again.
+    /// Whether it should be sealed again.
     pub fn is_ragged(&self) -> bool {
         self.has_changed(1)
     }
 
-    /// Whether so much changed that a search should not go on before it is sealed.
+    /// Whether it must be sealed before the next search.
     pub fn is_overgrown(&self) -> bool {
         self.has_changed(OVERGROWN_TIMES)
     }

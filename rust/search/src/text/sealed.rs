@@ -14,12 +14,12 @@ use chronolog::scope::Carried;
 use chronomemory_state::segment::{Column, Container, JoinedNames};
 use chronomemory_state::state::Frozen;
 
-/// Documents that are taken in by one thread at least.
+/// The least number of documents per thread.
 const THREAD_DOCS: usize = SPAN_DOCS;
-/// Stands for a document that is not taken over.
-const NOBODY_THERE: u32 = u32::MAX;
+/// The new number of a document that is not kept.
+const NOT_KEPT: u32 = u32::MAX;
 pub const NOWHERE: u32 = u32::MAX;
-static NOBODY: DocSet = DocSet::EMPTY;
+static NO_DOCS: DocSet = DocSet::EMPTY;
 
 /// A part that is joined with others.
 pub struct JoinedPart<'a> {
@@ -97,7 +97,7 @@ pub struct Sealed {
 }
 
 impl Sealed {
-    /// Takes in frozen rows, on several threads.
+    /// Indexes frozen rows, on several threads.
     pub fn build(rows: &Frozen, fields: &Fields, threads: usize) -> Result<Self, Refused> {
         let parts = threads.clamp(1, rows.len() / THREAD_DOCS + 1);
         let docs_each = rows.len().div_ceil(parts);
@@ -114,7 +114,7 @@ impl Sealed {
             let start = |part| std::thread::Builder::new().spawn_scoped(scope, move || take_in(part));
             let others: Vec<_> = (1..parts).map(start).collect();
             let first = take_in(0);
-            // The part of a thread that could not be had, or that died and has reported why, is taken in here.
+            // If a thread did not start or panicked, its part is added here.
             let rest = (1..).zip(others);
             let rest = rest.map(|(part, thread)| {
                 let taken_in = thread.ok().and_then(|thread| thread.join().ok());
@@ -126,7 +126,7 @@ impl Sealed {
         memory::could_have(opens.iter().map(Open::bytes).sum())?;
         let parts = opens.iter().map(|open| JoinedPart {
             columns: &open.columns,
-            dead: &NOBODY,
+            dead: &NO_DOCS,
             lists: open.sorted(),
         });
         Ok(Self::joined(&parts.collect::<Vec<_>>()))
@@ -145,7 +145,7 @@ impl Sealed {
         let mut order = Vec::new();
         let scopes = ranked(parts);
         for (at, (part, scopes)) in parts.iter().zip(&scopes).enumerate() {
-            numbers.push(vec![NOBODY_THERE; part.columns.len()]);
+            numbers.push(vec![NOT_KEPT; part.columns.len()]);
             let living = (0..part.columns.len()).filter(|&doc| !part.dead.contains(doc as u32));
             let rank = |doc: usize| {
                 scopes
@@ -155,7 +155,7 @@ impl Sealed {
             };
             order.extend(living.map(|doc| (rank(doc), at, doc)));
         }
-        // Mostly all are of one scope, and a part that was sealed is in order: this sort finds that out.
+        // The sort is fast on the usual input: one scope, or parts that are already in order.
         order.sort_by_key(|&(scope, ..)| scope);
         for &(_, part, doc) in &order {
             numbers[part][doc] = sealed.columns.len() as u32;
@@ -187,7 +187,7 @@ impl Sealed {
                     let number = numbers.get(doc as usize).copied();
                     found.extend(
                         number
-                            .filter(|number| *number != NOBODY_THERE)
+                            .filter(|number| *number != NOT_KEPT)
                             .map(|number| (number, count)),
                     );
                 }
@@ -231,7 +231,7 @@ impl Sealed {
             .collect()
     }
 
-    /// Looks up each document's record again, in a state where slots are other ones. What `find` does not know is gone.
+    /// Renumbers the documents for a state with other slots. Documents that `find` does not know are gone.
     pub fn renumber(&mut self, find: impl Fn(u32, &[u8]) -> Option<u32>) {
         let find = |doc: usize| find(self.columns.slots.get(doc), self.columns.ids.get(doc));
         let slots: Vec<u32> = (0..self.len()).map(|doc| find(doc).unwrap_or(NOWHERE)).collect();

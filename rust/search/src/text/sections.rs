@@ -1,7 +1,7 @@
-//! Keeps documents in sections by scope, and finds those that somebody sees.
+//! Keeps documents in sections by scope, and finds those that a viewer sees.
 //!
-//! In a sealed part documents lie in the order of their scopes, so those that somebody sees are a few sections, however many
-//! there are in all. In an open one they lie as they came.
+//! A sealed part is in the order of its scopes, so a viewer sees a few sections of it, however large it is. An open part is in the
+//! order of arrival.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -13,7 +13,7 @@ use super::sweep::LOOKUP_STEPS;
 use chronolog::scope::{Carried, Viewer};
 use chronomemory_state::segment::Column;
 
-/// Shorter sections are copied out of a list: to sweep each by itself would cost more.
+/// Shorter sections are copied out of a list, which costs less than a sweep of each.
 const LONG_SECTION_DOCS: usize = 2048;
 
 /// The living documents of one scope.
@@ -23,7 +23,7 @@ struct ScopeSections {
     usual: Usual,
 }
 
-/// What each scope holds of a part.
+/// The documents of each scope in a part.
 #[derive(Debug, Default)]
 pub struct Holdings {
     order: BTreeMap<Carried, u32>,
@@ -31,7 +31,7 @@ pub struct Holdings {
 }
 
 impl Holdings {
-    /// What each scope holds of sealed documents.
+    /// The sections of a sealed part.
     pub fn of(owners: &[Carried], ranges: &ScopeRanges) -> Self {
         let mut start = 0;
         let scope = |(at, &end): (usize, &u32)| {
@@ -54,7 +54,7 @@ impl Holdings {
             .fold(Usual::default(), |sum, scope| sum.and(scope.usual))
     }
 
-    /// Takes in a document that came behind all others.
+    /// Adds a document after all others.
     pub fn add(&mut self, columns: &TextColumns, doc: u32) {
         let scope = columns.scopes.get(doc as usize);
         while self.each.len() <= scope as usize {
@@ -70,20 +70,20 @@ impl Holdings {
         holding.usual = holding.usual.and(columns.usual_of(doc));
     }
 
-    /// Hears that a document is dead. It stays where it lies.
+    /// Removes a document from the statistics; it keeps its place.
     pub fn bury(&mut self, columns: &TextColumns, doc: u32) {
         if let Some(holding) = self.each.get_mut(columns.scopes.get(doc as usize) as usize) {
             holding.usual = holding.usual.without(columns.usual_of(doc));
         }
     }
 
-    /// What somebody sees of the part; `None` if everything.
+    /// The numbers of the scopes that a viewer sees; `None` for all.
     fn seen_by(&self, viewer: &Viewer) -> Option<Vec<u32>> {
         viewer.choose(&self.order)
     }
 }
 
-/// The documents of a part that somebody sees, the dead included.
+/// The documents of a part that a viewer sees, removed ones included.
 #[derive(Debug)]
 pub struct Sections {
     /// Ascending, none touches the next; `None` for all.
@@ -92,7 +92,7 @@ pub struct Sections {
 }
 
 impl Sections {
-    /// Those that a viewer sees. What is usual in all of it is known to the caller, who need not add it up.
+    /// The documents that a viewer sees; `all` are the statistics of the whole part.
     pub fn seen(holdings: &Holdings, viewer: &Viewer, all: Usual) -> Self {
         let Some(scopes) = holdings.seen_by(viewer) else {
             return Self { some: None, usual: all };
@@ -121,8 +121,7 @@ impl Sections {
         })
     }
 
-    /// What a list says of them, in pieces that can be swept one after the other: all that lies in short sections, then each
-    /// long one.
+    /// The entries of a list for these documents, in pieces to sweep in turn: those of all short sections, then each long section.
     pub fn pieces<'a>(&self, list: WordList<'a>, lengths: &Column<u32>) -> Vec<ListPiece<'a>> {
         let Some(some) = &self.some else {
             return vec![ListPiece::Whole(list)];
@@ -142,7 +141,7 @@ impl Sections {
     }
 }
 
-/// What a list says of some documents.
+/// The entries of a list for some documents.
 #[derive(Debug)]
 pub enum ListPiece<'a> {
     Whole(WordList<'a>),
@@ -188,7 +187,7 @@ fn cut<'a>(list: WordList<'a>, section: &Range<u32>) -> ListPiece<'a> {
     }
 }
 
-/// What a list says of the documents of many short sections.
+/// The entries of a list for the documents of many short sections.
 fn copied(list: WordList<'_>, sections: &[&Range<u32>], lengths: &Column<u32>) -> OpenList {
     let mut own = OpenList::default();
     let mut take = |doc: u32, count: u16| own.push(doc, count, lengths.get(doc as usize));

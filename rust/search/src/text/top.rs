@@ -1,4 +1,4 @@
-//! Finds the best-scoring documents of a choice, exactly, in an order that the caller gives.
+//! Finds the best documents among some, exactly, in an order of the caller.
 
 use std::cmp::Ordering;
 
@@ -6,11 +6,11 @@ use super::answer::TextQuestion;
 use super::index::NO_SPAN;
 use super::sweep::sweep;
 
-/// What is rounded to single precision is off by less than this.
+/// The greatest relative error of rounding to single precision.
 const ROUNDED: f64 = 1.0 + 1e-7;
 
 impl<'a> TextQuestion<'a> {
-    /// Lets only records pass that are allowed, asked by their slots after all else.
+    /// Adds a filter by slot, which is evaluated last.
     #[must_use]
     pub fn only(mut self, allows: &'a dyn Fn(u32) -> bool) -> Self {
         for filter in &mut self.filters {

@@ -1,13 +1,13 @@
-//! Finds the days that a question speaks of, and scores how close a moment is to them.
+//! Finds the days that a question names, and scores how close a moment is to them.
 
 use chronolog::event::stamp::{DAY_MICROS, civil, days_from_civil};
 
-/// What happened is told afterwards: how fast closeness fades behind a day, and before it, in days.
+/// The days in which closeness fades after a day, and before it: events are mostly recorded afterwards.
 const FADES_AFTER: f64 = 10.0;
 const FADES_BEFORE: f64 = 3.0;
-/// Zones and late evenings: a day more on either side counts as well.
+/// A day more on either side counts, because of time zones and late evenings.
 const MARGIN_DAYS: i64 = 1;
-/// A year tells less apart than a month.
+/// The closeness of a moment in a named year, which distinguishes less than a month.
 const YEAR_CLOSENESS: f64 = 0.3;
 /// A number like these alone is a year.
 const YEARS: std::ops::RangeInclusive<i64> = 1900..=2100;
@@ -54,7 +54,7 @@ const JOINTS: [&str; 2] = ["of", "the"];
 /// What numbers of days end with.
 const ORDINALS: [&str; 4] = ["st", "nd", "rd", "th"];
 
-/// A stretch of the calendar.
+/// A unit of the calendar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Unit {
     Day,
@@ -76,7 +76,7 @@ impl Unit {
     }
 }
 
-/// The days that a question speaks of.
+/// The days that a question names.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct NamedDays(Vec<TimeStretch>);
 
@@ -99,7 +99,7 @@ enum QuestionPart {
 }
 
 impl NamedDays {
-    /// What a question says, asked at a moment in microseconds since 1970.
+    /// The days of a question that is asked at a moment in microseconds since 1970.
     pub fn of(question: &str, now: i64) -> Self {
         let today = now.div_euclid(DAY_MICROS);
         let mut stretches = Vec::new();
@@ -119,7 +119,7 @@ impl NamedDays {
         Self(stretches)
     }
 
-    /// Whether it speaks of none.
+    /// Whether it names none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -231,7 +231,7 @@ impl QuestionReader<'_> {
         ahead + usize::from(is_joint)
     }
 
-    /// What begins here, and how many parts it has.
+    /// The stretch that begins here, and its number of parts.
     fn stretch(&self, today: i64) -> Option<(TimeStretch, usize)> {
         self.spelled_out()
             .or_else(|| self.date())

@@ -1,7 +1,7 @@
-//! Searches as of every write before.
+//! Searches that include every earlier write.
 //!
-//! A search brings the index up to date, takes from the store what it needs and works without it; only for the records
-//! it comes back for a moment. So a writer never waits for a search.
+//! A search brings the index up to date, copies what it needs from the store and releases it; it holds the store again only to
+//! read single records. A writer never waits for a search.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use chronolog::error::{Error, Result};
 use chronomemory_search::text::{CHOICE_ID, Fields, TextFilter, TextIndex};
 use chronomemory_state::state::Query;
 
-/// A search whose records change while it runs begins anew so many times.
+/// How often a search begins anew because its records change while it runs.
 const MOST_TRIES: u32 = 8;
 
 /// The best records for a search, as of every write before it.
@@ -89,7 +89,7 @@ pub fn search(shared: &Shared, search: &RecordSearch) -> Result<Vec<SearchHit>> 
         let asker = RankContext {
             ask: &ask,
             record_filter: record_filter.as_ref(),
-            // Others may have brought the index further since the first record was judged.
+            // Another thread may have updated the index since the first record was filtered.
             known: kept.mark.earlier(&seen).clone(),
             begins_anew: tries < MOST_TRIES,
         };
@@ -112,7 +112,7 @@ fn check(search: &RecordSearch) -> Result<()> {
     Ok(())
 }
 
-/// The records that a filter lets through, its tags aside.
+/// The query of a filter, its tags aside.
 fn query_of(filter: &TextFilter) -> Query {
     let some = |kinds: &[String]| (!kinds.is_empty()).then(|| kinds.to_vec());
     Query {
@@ -126,7 +126,7 @@ fn query_of(filter: &TextFilter) -> Query {
     }
 }
 
-/// The filter of a search, and who asks.
+/// The filter of a search, with its viewer.
 fn filter_of(search: &RecordSearch) -> TextFilter {
     TextFilter {
         viewer: Arc::clone(&search.viewer),

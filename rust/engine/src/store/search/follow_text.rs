@@ -1,4 +1,4 @@
-//! Brings the text index to where the state is, and seals it again, while nobody waits for it.
+//! Brings the text index up to date with the state, and seals it again in the background.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
@@ -10,7 +10,7 @@ use crate::store::shared::Shared;
 use chronolog::error::Result;
 use chronomemory_search::text::{Fields, Sealed, TextIndex};
 
-/// Brings the index to where the state is.
+/// Brings the index up to date with the state.
 pub(in crate::store) fn catch_up(shared: &Shared) -> Result<Arc<LiveTextIndex>> {
     loop {
         let look = |store: &Store| {
@@ -32,14 +32,14 @@ pub(in crate::store) fn catch_up(shared: &Shared) -> Result<Arc<LiveTextIndex>> 
     }
 }
 
-/// Seals the index of a store again if so much changed that it should be, while searches go on. This takes long where there
-/// are many records: a thread that nobody waits for should do it.
+/// Seals the index of a store again if enough changed, while searches go on. It takes long for many records, so a background
+/// thread calls it.
 pub fn seal_text(shared: &Shared) -> Result<()> {
     let live = Arc::clone(&shared.read_guard().views.text);
     let Ok(_turn) = live.building.try_lock() else {
         return Ok(());
     };
-    // Whoever takes in more from now on asks again.
+    // Later changes set the flag again.
     live.ragged.store(false, Ordering::Relaxed);
     let Some(mut sealed) = live.sealed_copy() else {
         return Ok(());
@@ -62,7 +62,7 @@ pub fn seal_text(shared: &Shared) -> Result<()> {
     Ok(())
 }
 
-/// Makes an index where there is none: from a file, or from all records.
+/// Makes the first index: from a file, or from all records.
 fn make(shared: &Shared, live: &LiveTextIndex) -> Result<()> {
     let _turn = live.building.lock().unwrap_or_else(PoisonError::into_inner);
     if !matches!(
@@ -89,8 +89,8 @@ fn make(shared: &Shared, live: &LiveTextIndex) -> Result<()> {
             has_gone,
         } = attached;
         changed.iter().for_each(|row| row.put_into(&mut index));
-        // An index that is so far behind that all changes were forgotten may get far too many of them at once. Documents of records that are
-        // gone may have been erased: a file that has them is not kept open.
+        // A file that is far behind may get too many changes at once. Documents without a record may have been erased: a file with
+        // such documents is not kept open.
         if (has_gone || index.is_overgrown()) && can_be_sealed(&index) {
             index.seal();
             unsaved = Some(source.clone());

@@ -1,8 +1,8 @@
-//! Keeps a text index up to date with every write before the question, seals it, and keeps it in files.
+//! Keeps a text index up to date with every earlier write, seals it, and keeps it in files.
 //!
-//! It lies beside the store under a lock of its own. Whoever searches asks the store what changed and takes that in. When
-//! much has changed, a thread that nobody waits for seals it again beside the searches.
-//! INVARIANT: nobody waits for the index while holding the store.
+//! The index has a lock of its own beside the store. A search copies the changed records from the store and indexes them. When
+//! much has changed, a background thread seals the index while searches go on.
+//! INVARIANT: no thread waits for the index while it holds the store.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -32,20 +32,19 @@ use chronomemory_search::text::file::{self, Source};
 use chronomemory_search::text::{CHOICE_ID, Fields, Sealed, TextFilter, TextIndex, difference, is_searched};
 use chronomemory_state::state::{Class, Row, State, StateId, Watermark};
 
-/// If more records changed at once, all are taken in again rather than copied out under the lock.
+/// If more records changed at once, the index is made again: they are not copied under the lock.
 const MOST_CHANGES: usize = 20_000;
 /// Unless that is less than this share of them.
 const LARGEST_CHANGE: usize = 10;
 
-/// What an index takes while it is made, for each record and for each byte of all records, and more.
+/// An upper bound of the memory to make an index: per record, and per byte of all records.
 const RECORD_BYTES: usize = 256;
 const TEXT_BYTES: usize = 2;
-/// What sealing takes of what is sealed already, and for each record, and more.
+/// An upper bound of the memory to seal an index: as a multiple of the sealed part, and per record.
 const SEALED_TIMES: usize = 3;
 const SEALED_RECORD_BYTES: usize = 512;
 
-/// Whether there is memory to make an index of so many records with so many bytes. Its lists are far too many to ask for
-/// each of them.
+/// Checks that there is memory to make an index of records with a number of bytes. Its lists are too many to reserve each.
 pub(in crate::store) fn check_room(records: usize, bytes: usize) -> Result<()> {
     Ok(memory::could_have(records * RECORD_BYTES + bytes * TEXT_BYTES)?)
 }
@@ -55,27 +54,27 @@ pub(super) fn can_be_sealed(index: &TextIndex) -> bool {
     memory::could_have(SEALED_TIMES * index.sealed().bytes() + index.len() * SEALED_RECORD_BYTES).is_ok()
 }
 
-/// The index, and how far it knows the state.
+/// The index, and the changes of the state that it includes.
 #[derive(Default)]
 pub(in crate::store) struct LiveTextIndex {
     kept: RwLock<Option<KeptIndex>>,
-    /// The same as in `kept`, for those who hold the store.
+    /// A copy from `kept`, for threads that hold the store.
     mark: Mutex<Option<IndexMark>>,
-    /// One makes the first index, the others wait for it.
+    /// Held by the thread that makes the first index.
     pub(super) building: Mutex<()>,
-    /// So much has changed that the index should be sealed again.
+    /// The index should be sealed again.
     pub(super) ragged: AtomicBool,
-    /// What the sealed part was made of, until it is on disk. INVARIANT: set only by those who may write `kept`.
+    /// The source of the sealed part, until it is on disk. INVARIANT: set only while `kept` is locked for writing.
     unsaved: Mutex<Option<Source>>,
-    /// A file failed a check: this process opens none any more.
+    /// A file failed a check, and this process opens no other.
     avoids_files: AtomicBool,
 }
 
 pub(in crate::store) struct KeptIndex {
     pub(in crate::store) index: TextIndex,
-    /// How far it knows the state.
+    /// The changes of the state that it includes.
     pub(in crate::store) mark: Watermark,
-    /// What it was made of, all changes included.
+    /// Its source, all changes included.
     pub(super) source: Source,
 }
 
@@ -102,14 +101,14 @@ impl IndexMark {
     }
 }
 
-/// What an index lacks.
+/// The changes that an index lacks.
 pub(super) enum Lack {
     Nothing,
     Changes(ChangedRows),
     Everything,
 }
 
-/// Rows that changed, copied out of the state, and what the log says then.
+/// Changed rows, copied out of the state, and the source that includes them.
 pub(super) struct ChangedRows {
     pub mark: Watermark,
     pub rows: Vec<CopiedRow>,
@@ -117,7 +116,7 @@ pub(super) struct ChangedRows {
 }
 
 impl ChangedRows {
-    /// What an index does not know that knows so much; `None` if all should be taken in again.
+    /// The changes after a watermark; `None` if the index should be made again.
     pub fn since(log: LiveLog<'_>, known: &Watermark, choice: Option<&[u8]>) -> Option<Self> {
         let (state, changes) = (log.state, log.state.changes());
         let slots: HashSet<u32> = changes.since(known)?.iter().copied().collect();
@@ -136,8 +135,8 @@ impl LiveTextIndex {
         self.ragged.load(Ordering::Relaxed)
     }
 
-    /// The index, held as it is. INVARIANT: whoever holds it waits for nothing that the holder of a store may hold,
-    /// unless it is the store.
+    /// The index, locked for reading. INVARIANT: of all that a thread with the store may hold, a thread with this lock waits only
+    /// for the store itself.
     pub fn kept(&self) -> RwLockReadGuard<'_, Option<KeptIndex>> {
         self.kept.read().unwrap_or_else(PoisonError::into_inner)
     }
@@ -158,7 +157,7 @@ impl LiveTextIndex {
         changed.map_or(Lack::Everything, Lack::Changes)
     }
 
-    /// Takes changes in. If that is far too much by now, all is sealed again.
+    /// Indexes changes, and seals the index again if they became too many.
     pub(super) fn take_in(&self, changed: &ChangedRows) {
         let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
         let lacks = |known: &Watermark| known.is_of_same_state(&changed.mark) && known.is_before(&changed.mark);
@@ -178,12 +177,12 @@ impl LiveTextIndex {
         self.ragged.store(kept.index.is_ragged(), Ordering::Relaxed);
     }
 
-    /// Makes a sealed index of the present one, while it is searched; gives what it was made of.
+    /// A sealed copy of the index, with its source, made while the index is searched.
     pub(super) fn sealed_copy(&self) -> Option<KeptIndex> {
         let (sealing, mark, source) = {
             let kept = self.kept();
             let kept = kept.as_ref().filter(|kept| kept.index.is_ragged())?;
-            // Where there is no memory for it, searches go on with what there is.
+            // Without memory for it, searches go on with the present index.
             if !can_be_sealed(&kept.index) {
                 return None;
             }
@@ -196,7 +195,7 @@ impl LiveTextIndex {
         })
     }
 
-    /// Puts a sealed copy in place of the present index, unless that knows more by now; says whether it did, or never can.
+    /// Replaces the index by its sealed copy. False if the index includes later changes now; true also if it is of another state.
     pub(super) fn replace(&self, sealed: &mut KeptIndex, source: &Source) -> bool {
         let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
         let Some(now) = kept.as_mut().filter(|now| now.mark.is_of_same_state(&sealed.mark)) else {
@@ -218,12 +217,12 @@ impl LiveTextIndex {
         self.unsaved.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Puts a sealed part on disk for others, while searches go on, and reads it from there from then on.
+    /// Writes the sealed part to disk while searches go on, and reads it from there afterwards.
     pub(super) fn save(&self, files: &TextFiles) {
         if self.unsaved().is_none() {
             return;
         }
-        // Not while the index is held: writing a file takes longer than others may wait for their changes.
+        // The index is not locked meanwhile: writing a file takes longer than a search may wait.
         let (sealed, source) = {
             let kept = self.kept();
             let sealed = kept.as_ref().map(|kept| Arc::clone(kept.index.sealed()));
@@ -249,7 +248,7 @@ impl LiveTextIndex {
         self.avoids_files.load(Ordering::Relaxed)
     }
 
-    /// Forgets an index whose file failed a check, and removes the file; it is made again from the records.
+    /// Drops an index whose file failed a check, and removes the file. It is made again from the records.
     pub(super) fn discard_failed(&self, files: &TextFiles) {
         let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
         if kept.as_ref().is_some_and(|kept| kept.index.has_failed()) {
@@ -277,7 +276,7 @@ impl LiveTextIndex {
         !known.index.has_failed()
     }
 
-    /// Takes an index; `unsaved` says what its sealed part was made of if that is not on disk.
+    /// Sets the index; `unsaved` is the source of its sealed part if that is not on disk.
     pub(super) fn keep(&self, new: KeptIndex, unsaved: Option<Source>) {
         let mut kept = self.kept.write().unwrap_or_else(PoisonError::into_inner);
         *self.mark() = Some(IndexMark::of(&new));
@@ -287,7 +286,7 @@ impl LiveTextIndex {
     }
 }
 
-/// What an index of a state is made of.
+/// The source of an index of this state.
 pub(super) fn source_of(log: LiveLog<'_>) -> Source {
     Source {
         origin: log.numbered_from(),
@@ -298,13 +297,13 @@ pub(super) fn source_of(log: LiveLog<'_>) -> Source {
     }
 }
 
-/// A row that outlives the look at the state; without anything held if there is nothing to search any more.
+/// A copied row; `held` is `None` if the slot has no record to search.
 pub(in crate::store) struct CopiedRow {
     slot: u32,
     held: Option<HeldRow>,
 }
 
-/// What is held of it.
+/// The copy of the row.
 struct HeldRow {
     id_span: Span,
     record: Vec<u8>,
@@ -342,15 +341,15 @@ impl CopiedRow {
     }
 }
 
-/// A smaller index is made again faster than a file is worth.
+/// A smaller index is not written to a file: it is made again fast.
 const FEWEST_DOCS: usize = 20_000;
-/// If more than this share of the records changed since, all are taken in again.
+/// If more than this share of the records changed since, the index is made again.
 const LARGEST_CHANGE_OF_FILE: usize = 4;
 
 /// Where the files of a store's text index are.
 pub(in crate::store) struct TextFiles {
     site: Arc<Site>,
-    /// The log that the store knew then.
+    /// The log when this was made.
     log: Option<Identity>,
 }
 
@@ -372,7 +371,7 @@ impl TextFiles {
 
     /// Removes all files.
     fn remove(&self) {
-        // One that cannot be removed is found to be damaged by others as well.
+        // Other processes find the damage of a file that cannot be removed as well.
         let _ = remove_ours(&*self.site.disk, &self.site.layout.text_indexes(), |name| {
             text_index_seq(name).is_some()
         });
@@ -400,8 +399,8 @@ impl TextFiles {
         let draft = path.with_extension("tmp");
         let written = self.site.disk.create(&draft);
         let written = written.and_then(|file| file::write(file, source, sealed));
-        // INVARIANT: the log is looked at when the draft is there, and an erasure removes drafts before files: what
-        // is erased meanwhile does not come back by this hand.
+        // INVARIANT: the log is checked after the draft exists, and an erasure removes drafts before files, so that erased text does
+        // not return.
         let is_current = self.site.disk.status(self.site.log());
         let is_current = is_current.is_ok_and(|now| Some(now.identity) == self.log);
         let outcome = match written {
@@ -428,17 +427,17 @@ fn open(disk: &dyn Disk, path: &Path) -> Option<(Source, Sealed)> {
     file::open(file.map(u64::MAX).ok()?)
 }
 
-/// What a file's documents are worth to a state: an index that knows the file, and what changed since.
+/// An index of a file's documents, and the rows that changed since.
 pub(in crate::store) struct Attached {
     pub index: TextIndex,
     pub changed: Vec<CopiedRow>,
-    /// What the documents were made of in this log, if another log was named and they can be written again.
+    /// The source of the documents in this log, if the file names another log and they can be written again.
     pub unsaved: Option<Source>,
     /// The file has documents whose records are gone.
     pub has_gone: bool,
 }
 
-/// Puts a file's documents beside a state, if they are of the same history.
+/// Attaches a file's documents to a state, if they are of the same history.
 pub(in crate::store) fn attach(live: LiveLog<'_>, source: &Source, mut sealed: Sealed) -> Option<Attached> {
     let (state, log) = (live.state, live.open?);
     let text_log = TextLog {
@@ -455,7 +454,7 @@ pub(in crate::store) fn attach(live: LiveLog<'_>, source: &Source, mut sealed: S
             true => Some(slot),
             false => state.slots.of_spelled(id),
         });
-        // Only documents that are all there can be written as they are.
+        // Documents can be written as they are only if none is gone.
         has_gone = sealed.has_gone();
         unsaved = (!has_gone).then(|| text_log.renamed(source, &place)).flatten();
     }

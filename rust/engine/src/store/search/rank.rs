@@ -21,10 +21,10 @@ use chronomemory_state::condition::Condition;
 use chronomemory_state::snapshot::Moments;
 use chronomemory_state::state::{Row, Watermark, unspelled};
 
-/// What a caller looks for.
+/// A search.
 #[derive(Clone, Debug, Default)]
 pub struct RecordSearch {
-    /// Who asks.
+    /// The viewer.
     pub viewer: Arc<Viewer>,
     /// Words.
     pub text: Option<String>,
@@ -34,13 +34,13 @@ pub struct RecordSearch {
     pub space: Option<String>,
     /// A vector for each token of the question, to be compared with those of the records.
     pub tokens: Option<TokenQuestion>,
-    /// What may be found.
+    /// The filter of the records.
     pub filter: TextFilter,
-    /// What must hold for it besides.
+    /// A further condition.
     pub condition: Option<Condition>,
-    /// At most so many.
+    /// The greatest number of hits.
     pub limit: usize,
-    /// Whether what surrounds a hit lifts it.
+    /// Whether the context of a hit raises its score.
     pub context: bool,
     /// When it is asked, in microseconds since 1970: a text may speak of yesterday.
     pub now: i64,
@@ -62,16 +62,16 @@ impl RecordSearch {
     }
 }
 
-/// A record that was found, and why.
+/// A record that was found, with the parts of its score.
 #[derive(Clone, Debug)]
 pub struct SearchHit {
     /// The canonical record.
     pub record: Vec<u8>,
-    /// When it was made and spoken of last.
+    /// When it was made and changed last.
     pub moments: Moments,
-    /// What it is ranked by.
+    /// The score that orders the hits.
     pub score: f64,
-    /// Before its neighbours were asked.
+    /// The score without context.
     pub alone: f64,
     /// Its text score, and what each word adds to it.
     pub text: f64,
@@ -83,7 +83,7 @@ pub struct SearchHit {
     pub tokens: Option<f64>,
     /// The share of each in the best of the question, if several were asked.
     pub shares: Shares,
-    /// What its neighbours add.
+    /// The gain from its context.
     pub lift: Lift,
     /// The id of the linked record that lifts it.
     pub linked_by: Option<String>,
@@ -106,7 +106,7 @@ struct Candidates<'a> {
     places: HashMap<u32, usize, RandomState>,
 }
 
-/// What is known of a candidate alone.
+/// The scores of a candidate without context.
 struct CandidateScores {
     text: f64,
     cosine: Option<f64>,
@@ -123,7 +123,7 @@ impl Candidates<'_> {
         })
     }
 
-    /// Which words of the question each has.
+    /// The words of the question that each candidate contains.
     fn words(&self) -> GroupWords {
         let had = self.docs.iter().map(|&doc| self.question.words_of(doc));
         GroupWords::of(self.question.weights(), had)
@@ -142,7 +142,7 @@ impl Candidates<'_> {
             asked.1.then_some(cosine),
             asked.2.then_some(tokens),
         );
-        // One number that is asked alone stays what it is.
+        // A single kind of score is not scaled.
         let (shares, alone) = match asked {
             (true, false, false) => (Shares::default(), text),
             (false, true, false) => (Shares::default(), cosine.unwrap_or(0.0)),
@@ -159,15 +159,15 @@ impl Candidates<'_> {
     }
 }
 
-/// Who asks, and whether it may ask again.
+/// The state that a search ranks against.
 pub(in crate::store) struct RankContext<'a> {
     pub ask: StateLook<'a>,
-    /// What a condition says of the records, if there is one.
+    /// The filter by condition and expiry, if there is one.
     pub record_filter: Option<&'a RecordFilter<'a>>,
     /// How far the index knows the state.
     pub known: Watermark,
-    /// Whether a search begins anew if a record that it found was changed meanwhile. Where a record changes all the time
-    /// somebody has to say at last: this is how it is now, and it still answers.
+    /// Whether a search begins anew if a record that it found was changed meanwhile. The last try evaluates the record as it is
+    /// now instead.
     pub begins_anew: bool,
 }
 
@@ -193,14 +193,14 @@ pub(in crate::store) fn rank(
         question = question.only(&allows);
     }
     let days = NamedDays::of(search.text.as_deref().unwrap_or_default(), search.now);
-    // Where nothing surrounds any document, nothing is lifted. Tokens break ties by document: their pool stays as it is.
+    // Without any context nothing is lifted. Tokens break ties by document, so their pool is kept.
     let may_lift = index.has_context() || !days.is_empty() || search.tokens.is_some();
     let has_context = search.context && may_lift;
     let most = search.pool(has_context);
     let by_text = question.best(most);
     let by_vector = nearest(index, &question, near);
     let tokens = sayings.map(|sayings| {
-        // Where nothing else puts anything forward, all are looked at.
+        // If only tokens are asked, all records are compared.
         let most = if search.asked() == 1 { usize::MAX } else { SMALL_RECORDS };
         let all = sayings.few(most).map(|slots| {
             let known = slots.into_iter().filter_map(|slot| index.doc_of(slot));
@@ -314,7 +314,7 @@ pub(in crate::store) fn rank(
     is_sound.then_some(hits)
 }
 
-/// Whether a record has one of the words that were asked for.
+/// Whether a record contains one of these words.
 fn still_says(index: &TextIndex, row: &Row<'_>, stems: &[String]) -> bool {
     let mut says = false;
     index.fields().read(&row.record, &mut |found| {

@@ -1,4 +1,4 @@
-//! Finds what surrounds the records that a question put forward, without reading them.
+//! Finds the context of the candidates of a search, without reading records.
 
 use std::collections::HashMap;
 
@@ -10,11 +10,11 @@ use chronomemory_search::score::Ties;
 use chronomemory_search::text::{ContextMark, LinkedRecord, NamedDays, TextIndex, TextQuestion, one_named};
 use chronomemory_state::state::{Sight, State};
 
-/// A record may be named by thousands; so many of them count as its neighbours.
+/// The greatest number of neighbours of a record; thousands may name it.
 const MOST_NEIGHBOURS: usize = 32;
-/// What the kinds of records end with that only join others.
+/// The suffix of the kinds of records that only join others.
 const JOINING_KIND: &[u8] = b"edge";
-/// One that was taken back joins nothing.
+/// A joining record counts only with this status.
 const ACTIVE: &[u8] = b"active";
 
 /// The neighbours of documents, with the places of those: they may be found only if they pass.
@@ -49,13 +49,13 @@ fn sees(state: &State, sight: &Sight, slot: u32) -> bool {
     sight.is_all() || sight.sees(state.scope_in(slot))
 }
 
-/// Whether one that joins others was not taken back, and, if it joins blocks, says more than that these are alike: words and
-/// vectors say that already.
+/// Whether a joining record counts: it is active, and states more than the likeness of two blocks, which words and vectors
+/// already measure.
 fn joins(index: &TextIndex, doc: u32) -> bool {
     *index.class_of(doc).status == *ACTIVE && !index.marks_of(doc).any(|mark| mark == ContextMark::Likeness)
 }
 
-/// The first documents that name this one, without those that join others and were taken back.
+/// The first documents that name this one, without joining records that do not count.
 fn naming(index: &TextIndex, question: &TextQuestion<'_>, state: &State, sight: &Sight, doc: u32) -> Vec<u32> {
     let named = question.naming(doc).into_iter();
     let mut found: Vec<(u32, bool, u32)> = named.map(|(doc, called)| (index.slot_of(doc), called, doc)).collect();
@@ -63,14 +63,13 @@ fn naming(index: &TextIndex, question: &TextQuestion<'_>, state: &State, sight: 
     let counts = |doc: u32, is_called: bool| {
         call_by(index.id_of(doc)).is_some() == is_called && (!is_joining(index, doc) || joins(index, doc))
     };
-    // Thousands may name it: no more of them are looked at than are needed.
     let docs = found
         .into_iter()
         .filter(|&(slot, is_called, doc)| sees(state, sight, slot) && counts(doc, is_called));
     docs.map(|(.., doc)| doc).take(MOST_NEIGHBOURS).collect()
 }
 
-/// The documents that a document names, those that the asker sees.
+/// The visible documents that a document names.
 fn named_by(index: &TextIndex, state: &State, sight: &Sight, doc: u32) -> Vec<u32> {
     let slots = index.links_of(doc).filter_map(|link| match link {
         LinkedRecord::Slot(slot) => Some(slot),
@@ -82,7 +81,7 @@ fn named_by(index: &TextIndex, state: &State, sight: &Sight, doc: u32) -> Vec<u3
         .collect()
 }
 
-/// Adds what documents say of themselves: their groups, and who among them the question means, and when.
+/// Adds the groups of the documents, and those whose speaker or time the question names.
 pub(super) fn add_own(
     ties: &mut Ties,
     index: &TextIndex,
@@ -104,7 +103,7 @@ pub(super) fn add_own(
             }
         }
         if !group.is_empty() {
-            // Records are of one group if they agree in all fields that make one.
+            // Records belong to one group if they agree in all group fields.
             group.sort_unstable();
             let next = numbers.len() as u32;
             ties.groups.push((at, *numbers.entry(group).or_insert(next)));
