@@ -230,9 +230,9 @@ pub(super) struct QueryCodes {
 
 impl QueryCodes {
     /// The codes of a query that has a direction; none otherwise.
-    pub(super) fn of(query: &[f32]) -> Self {
+    pub(super) fn of(query: &[f32], turn: &Turn) -> Self {
         let mut values = vec![0.0; query.len().next_multiple_of(STEP)];
-        if !turned(query, &Turn::of(query.len()), &mut values) {
+        if !turned(query, turn, &mut values) {
             return Self::default();
         }
         let scale = largest(&values) / f32::from(i8::MAX);

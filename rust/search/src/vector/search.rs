@@ -14,6 +14,7 @@ use super::score::Scorer;
 use super::sweep::{Candidate, Floor, Panel, Pieces, Refinement, SweepRun};
 use super::team::together;
 use super::top::{NO_RANK, RowHit, Top, rank_of, value_of};
+use super::turn::Turn;
 
 /// So many groups are swept before a thread looks up how far the others have raised the bar.
 const PIECE_GROUPS: usize = 64;
@@ -93,7 +94,8 @@ pub fn search(
         ..=FEW_ROWS => 0,
         count => codes.count().min(count / GROUP_ROWS),
     };
-    let each = (0..queries.count()).map(|row| BoundedQuery::new(queries.row(row), groups > 0, search.cpu));
+    let turn = (groups > 0).then(|| Turn::of(rows.dim()));
+    let each = (0..queries.count()).map(|row| BoundedQuery::new(queries.row(row), turn.as_ref(), search.cpu));
     let queries: Vec<_> = each.collect();
     let (numbers, directed): (Vec<_>, Vec<_>) = queries.iter().enumerate().filter(|(_, q)| q.has_direction()).unzip();
     let hunt = RunningSearch {
@@ -348,8 +350,8 @@ pub(super) struct BoundedQuery {
 }
 
 impl BoundedQuery {
-    fn new(query: &[f32], is_coded: bool, cpu: Cpu) -> Self {
-        let coded = is_coded.then(|| QueryCodes::of(query));
+    fn new(query: &[f32], turn: Option<&Turn>, cpu: Cpu) -> Self {
+        let coded = turn.map(|turn| QueryCodes::of(query, turn));
         let QueryCodes { codes, scale, residual } = coded.unwrap_or_default();
         let rounded = 2f64.powi(-22) + query.len() as f64 * 2f64.powi(-52);
         let square: i32 = codes.iter().map(|&code| i32::from(code) * i32::from(code)).sum();

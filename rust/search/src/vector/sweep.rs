@@ -16,12 +16,30 @@ const AHEAD: usize = 6;
 pub(super) trait Dots: Copy {
     /// For each query the dot products with sixteen rows. There are two words of a query for each step: one for the lower halves of the
     /// bytes, one for the upper.
+    #[inline(always)]
     fn dots<const W: usize>(
         self,
         codes: &[[u8; STEP_BYTES]],
         words: &[[[i32; W]; 2]],
         dots: &mut [[i32; GROUP_ROWS]; W],
-    );
+    ) {
+        *dots = [[0; GROUP_ROWS]; W];
+        for step in 0..codes.len().min(words.len()) {
+            let codes = codes[step].as_chunks::<4>().0;
+            for query in 0..W {
+                let words = words[step].map(|word| word[query].to_le_bytes());
+                for row in 0..GROUP_ROWS {
+                    let mut sum = 0;
+                    for component in 0..4 {
+                        let code = codes[row][component];
+                        sum += i32::from(code & 0x0F) * i32::from(words[0][component].cast_signed());
+                        sum += i32::from(code >> 4) * i32::from(words[1][component].cast_signed());
+                    }
+                    dots[query][row] += sum;
+                }
+            }
+        }
+    }
 
     /// See [`low_dot`].
     #[inline(always)]
@@ -33,6 +51,12 @@ pub(super) trait Dots: Copy {
     #[inline(always)]
     fn prefetch(self, _: &[u8]) {}
 }
+
+/// Plain integers, on any processor.
+#[derive(Clone, Copy)]
+pub(super) struct Portable;
+
+impl Dots for Portable {}
 
 /// `W` queries side by side. Where there are fewer, the rest of the places can be reached by no row.
 #[derive(Debug)]

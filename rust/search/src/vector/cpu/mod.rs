@@ -6,7 +6,6 @@
 
 #[cfg(target_arch = "aarch64")]
 mod arm;
-mod portable;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
@@ -24,8 +23,6 @@ enum CpuWay {
     Portable,
     #[cfg(target_arch = "x86_64")]
     Avx2,
-    #[cfg(target_arch = "x86_64")]
-    AvxVnni,
     #[cfg(target_arch = "x86_64")]
     Avx512Vnni,
     #[cfg(target_arch = "aarch64")]
@@ -56,9 +53,6 @@ impl Cpu {
         #[cfg(target_arch = "x86_64")]
         if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("popcnt") {
             ways.push(Self(CpuWay::Avx2));
-            if is_x86_feature_detected!("avxvnni") {
-                ways.push(Self(CpuWay::AvxVnni));
-            }
             if is_x86_feature_detected!("avx512f")
                 && is_x86_feature_detected!("avx512bw")
                 && is_x86_feature_detected!("avx512vnni")
@@ -83,7 +77,7 @@ impl Cpu {
             CpuWay::Avx512Vnni => unsafe { x86::dot_and_square_avx512(query, row) },
             // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
-            CpuWay::Avx2 | CpuWay::AvxVnni => unsafe { x86::dot_and_square_avx2(query, row) },
+            CpuWay::Avx2 => unsafe { x86::dot_and_square_avx2(query, row) },
             _ => lanes::dot_and_square(query, row),
         }
     }
@@ -97,7 +91,7 @@ impl Cpu {
             CpuWay::Avx512Vnni => unsafe { x86::encode_avx512(row, encoder) },
             // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
-            CpuWay::Avx2 | CpuWay::AvxVnni => unsafe { x86::encode_avx2(row, encoder) },
+            CpuWay::Avx2 => unsafe { x86::encode_avx2(row, encoder) },
             _ => encoder.encode(row),
         }
     }
@@ -109,7 +103,7 @@ impl Cpu {
         match self.0 {
             // SAFETY: these ways exist only if the processor has the instructions.
             #[cfg(target_arch = "x86_64")]
-            CpuWay::Avx2 | CpuWay::AvxVnni | CpuWay::Avx512Vnni => unsafe { x86::best_product_popcnt(parts, codes) },
+            CpuWay::Avx2 | CpuWay::Avx512Vnni => unsafe { x86::best_product_popcnt(parts, codes) },
             _ => planes::best_product(parts, codes),
         }
     }
@@ -118,13 +112,10 @@ impl Cpu {
     #[cfg_attr(any(target_arch = "x86_64", target_arch = "aarch64"), allow(unsafe_code))]
     pub(super) fn sweep<const W: usize>(self, run: &SweepRun<'_, W>, found: &mut Vec<Survivor>) {
         match self.0 {
-            CpuWay::Portable => sweep::sweep(portable::Portable, run, found),
+            CpuWay::Portable => sweep::sweep(sweep::Portable, run, found),
             // SAFETY: these ways exist only if the processor has the instructions.
             #[cfg(target_arch = "x86_64")]
             CpuWay::Avx2 => unsafe { x86::sweep_avx2(run, found) },
-            // SAFETY: as above.
-            #[cfg(target_arch = "x86_64")]
-            CpuWay::AvxVnni => unsafe { x86::sweep_avx_vnni(run, found) },
             // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
             CpuWay::Avx512Vnni => unsafe { x86::sweep_avx512_vnni(run, found) },
@@ -140,11 +131,11 @@ impl Cpu {
         match self.0 {
             // SAFETY: these ways exist only if the processor has the instructions.
             #[cfg(target_arch = "x86_64")]
-            CpuWay::Avx2 | CpuWay::AvxVnni => unsafe { x86::refine_avx2(with, found, kept) },
+            CpuWay::Avx2 => unsafe { x86::refine_avx2(with, found, kept) },
             // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
             CpuWay::Avx512Vnni => unsafe { x86::refine_avx512_vnni(with, found, kept) },
-            _ => sweep::refine(portable::Portable, with, found, kept),
+            _ => sweep::refine(sweep::Portable, with, found, kept),
         }
     }
 }

@@ -1,14 +1,15 @@
-//! Makes and multiplies codes with AVX2, AVX-VNNI and AVX-512.
+//! Makes and multiplies codes with AVX2 and AVX-512.
 //!
 //! `vpdpbusd` multiplies unsigned codes of rows with signed codes of queries, four products to a sum of 32 bits. Plain AVX2 has only
-//! `vpmaddubsw`, two products to a sum of 16 bits: with codes of four bits, eight such sums fit.
+//! `vpmaddubsw`, two products to a sum of 16 bits: with codes of four bits, eight such sums fit. `vpdpbusd` on registers of 256 bits
+//! (AVX-VNNI) was no faster for one query and slower for a batch.
 
 use std::arch::x86_64::{
     _MM_HINT_T0, _mm_loadu_ps, _mm_prefetch, _mm256_add_epi16, _mm256_add_epi32, _mm256_add_pd, _mm256_and_si256,
-    _mm256_cvtps_pd, _mm256_dpbusd_avx_epi32, _mm256_loadu_pd, _mm256_loadu_ps, _mm256_loadu_si256, _mm256_madd_epi16,
-    _mm256_maddubs_epi16, _mm256_mul_pd, _mm256_set1_epi8, _mm256_set1_epi16, _mm256_set1_epi32, _mm256_setzero_pd,
-    _mm256_setzero_si256, _mm256_srli_epi16, _mm256_storeu_pd, _mm256_storeu_si256, _mm512_add_epi32, _mm512_and_si512,
-    _mm512_cvtps_pd, _mm512_dpbusd_epi32, _mm512_fmadd_pd, _mm512_loadu_pd, _mm512_loadu_si512,
+    _mm256_cvtps_pd, _mm256_loadu_pd, _mm256_loadu_ps, _mm256_loadu_si256, _mm256_madd_epi16, _mm256_maddubs_epi16,
+    _mm256_mul_pd, _mm256_set1_epi8, _mm256_set1_epi16, _mm256_set1_epi32, _mm256_setzero_pd, _mm256_setzero_si256,
+    _mm256_srli_epi16, _mm256_storeu_pd, _mm256_storeu_si256, _mm512_add_epi32, _mm512_and_si512, _mm512_cvtps_pd,
+    _mm512_dpbusd_epi32, _mm512_fmadd_pd, _mm512_loadu_pd, _mm512_loadu_si512, _mm512_maskz_loadu_epi8,
     _mm512_reduce_add_epi32, _mm512_set1_epi8, _mm512_set1_epi32, _mm512_setzero_pd, _mm512_setzero_si512,
     _mm512_srli_epi16, _mm512_storeu_pd, _mm512_storeu_si512,
 };
@@ -115,13 +116,13 @@ fn prefetch(bytes: &[u8]) {
 #[allow(unsafe_code)]
 fn low_dot_avx512_vnni(row: &[u8], query: [&[i8]; 2]) -> i32 {
     let length = row.len().min(query[0].len()).min(query[1].len());
-    let whole = length / STEP_BYTES * STEP_BYTES;
     let low_bits = _mm512_set1_epi8(0x0F);
     let mut sums = [_mm512_setzero_si512(); 2];
-    for at in (0..whole).step_by(STEP_BYTES) {
+    for at in (0..length).step_by(STEP_BYTES) {
+        let mask = u64::MAX >> (STEP_BYTES - STEP_BYTES.min(length - at));
         let load = |bytes: *const i8| {
-            // SAFETY: all three slices have the 64 bytes that are loaded; no alignment is needed.
-            unsafe { _mm512_loadu_si512(bytes.add(at).cast()) }
+            // SAFETY: all three slices have the bytes of the mask; no alignment is needed.
+            unsafe { _mm512_maskz_loadu_epi8(mask, bytes.add(at)) }
         };
         let both = load(row.as_ptr().cast());
         let halves = [
@@ -132,8 +133,7 @@ fn low_dot_avx512_vnni(row: &[u8], query: [&[i8]; 2]) -> i32 {
             sums[half] = _mm512_dpbusd_epi32(sums[half], halves[half], load(query[half].as_ptr()));
         }
     }
-    let rest = [&query[0][whole..], &query[1][whole..]];
-    _mm512_reduce_add_epi32(_mm512_add_epi32(sums[0], sums[1])) + sweep::low_dot(&row[whole..], rest)
+    _mm512_reduce_add_epi32(_mm512_add_epi32(sums[0], sums[1]))
 }
 
 #[target_feature(enable = "avx2")]
@@ -141,21 +141,14 @@ pub(super) fn sweep_avx2<const W: usize>(run: &SweepRun<'_, W>, found: &mut Vec<
     sweep::sweep(Avx2, run, found);
 }
 
-#[target_feature(enable = "avx2,avxvnni")]
-pub(super) fn sweep_avx_vnni<const W: usize>(run: &SweepRun<'_, W>, found: &mut Vec<Survivor>) {
-    sweep::sweep(AvxVnni, run, found);
-}
-
 #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
 pub(super) fn sweep_avx512_vnni<const W: usize>(run: &SweepRun<'_, W>, found: &mut Vec<Survivor>) {
     sweep::sweep(Avx512Vnni, run, found);
 }
 
-/// INVARIANT: these three are used only by the functions above, so only where their instructions exist.
+/// INVARIANT: these two are used only by the functions above, so only where their instructions exist.
 #[derive(Clone, Copy)]
 struct Avx2;
-#[derive(Clone, Copy)]
-struct AvxVnni;
 #[derive(Clone, Copy)]
 struct Avx512Vnni;
 
@@ -177,30 +170,6 @@ impl Dots for Avx2 {
     #[inline(always)]
     fn prefetch(self, bytes: &[u8]) {
         prefetch(bytes);
-    }
-}
-
-impl Dots for AvxVnni {
-    #[inline(always)]
-    #[allow(unsafe_code)]
-    fn dots<const W: usize>(
-        self,
-        codes: &[[u8; STEP_BYTES]],
-        words: &[[[i32; W]; 2]],
-        dots: &mut [[i32; GROUP_ROWS]; W],
-    ) {
-        // Four queries need eight registers: enough to hide the latency, few enough to stay in registers.
-        if W >= 4 {
-            for first in (0..W).step_by(4) {
-                // SAFETY: the invariant of this type.
-                unsafe { dots_avx_vnni::<W, 4>(codes, words, dots, first) }
-            }
-        } else {
-            for query in 0..W {
-                // SAFETY: the invariant of this type.
-                unsafe { dots_avx_vnni::<W, 1>(codes, words, dots, query) }
-            }
-        }
     }
 }
 
@@ -275,41 +244,6 @@ fn dots_avx2<const W: usize>(
     for half in 0..2 {
         // SAFETY: the half has the 32 bytes that are stored; no alignment is needed.
         unsafe { _mm256_storeu_si256(halves[half].as_mut_ptr().cast(), sums[half]) }
-    }
-}
-
-/// Sums of `Q` queries from the first on: eight rows in a register.
-#[inline]
-#[target_feature(enable = "avx2,avxvnni")]
-#[allow(unsafe_code)]
-fn dots_avx_vnni<const W: usize, const Q: usize>(
-    codes: &[[u8; STEP_BYTES]],
-    words: &[[[i32; W]; 2]],
-    dots: &mut [[i32; GROUP_ROWS]; W],
-    first: usize,
-) {
-    let low_bits = _mm256_set1_epi8(0x0F);
-    let mut sums = [[_mm256_setzero_si256(); 2]; Q];
-    for step in 0..codes.len().min(words.len()) {
-        let halves = codes[step].as_chunks::<32>().0;
-        for half in 0..2 {
-            // SAFETY: each half has the 32 bytes that are loaded; no alignment is needed.
-            let both = unsafe { _mm256_loadu_si256(halves[half].as_ptr().cast()) };
-            let low = _mm256_and_si256(both, low_bits);
-            let high = _mm256_and_si256(_mm256_srli_epi16::<4>(both), low_bits);
-            for query in 0..Q {
-                let words = words[step].map(|word| _mm256_set1_epi32(word[first + query]));
-                let sum = _mm256_dpbusd_avx_epi32(sums[query][half], low, words[0]);
-                sums[query][half] = _mm256_dpbusd_avx_epi32(sum, high, words[1]);
-            }
-        }
-    }
-    for query in 0..Q {
-        let halves = dots[first + query].as_chunks_mut::<8>().0;
-        for half in 0..2 {
-            // SAFETY: the half has the 32 bytes that are stored; no alignment is needed.
-            unsafe { _mm256_storeu_si256(halves[half].as_mut_ptr().cast(), sums[query][half]) }
-        }
     }
 }
 
