@@ -16,8 +16,8 @@ pub struct Hex([u8; 64]);
 
 impl Hex {
     /// Reads a digest; `None` unless it is exactly 64 lower-case hexadecimal digits.
-    pub fn read(text: &[u8]) -> Option<Self> {
-        let digits: &[u8; 64] = text.try_into().ok()?;
+    pub fn read(text: impl AsRef<[u8]>) -> Option<Self> {
+        let digits: &[u8; 64] = text.as_ref().try_into().ok()?;
         parsed(digits).map(|_| Self(*digits))
     }
 

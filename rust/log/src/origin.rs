@@ -11,6 +11,7 @@ use crate::event::{Known, Op};
 use crate::hint::{Hint, line_from};
 use crate::json::{self, Value};
 use crate::layout::{ERASED_SUFFIX, archive_name, is_archive_name};
+use crate::trail::SentinelTrail;
 use crate::verify::{Sink, Walk};
 use crate::wal::reader::Reading;
 
@@ -53,7 +54,7 @@ pub struct SentinelTold {
     /// The erasure that wrote it.
     pub erasure: Option<ErasureTold>,
     /// The trail of the log before it.
-    pub trail: TrailTold,
+    pub trail: SentinelTrail,
     /// It was written by a repair: the base is its word, and not what the history adds up to.
     pub mended: bool,
 }
@@ -196,8 +197,7 @@ fn sentinel(record: &[u8]) -> Option<Sentinel> {
         });
     }
     let text = |name: &str| data.get(name).and_then(Value::as_str);
-    let base = data.get("base_sha256")?.as_str();
-    let base = base.and_then(|digits| Hex::read(digits.as_bytes()));
+    let base = data.get("base_sha256")?.as_str().and_then(Hex::read);
     let seq = |name: &str| u64::try_from(data.get(name)?.as_i64()?).ok();
     let bound = erasure.as_ref().map_or(0, |told| told.erased);
     Some(Sentinel {
@@ -214,7 +214,7 @@ fn sentinel(record: &[u8]) -> Option<Sentinel> {
             span: seq("first_seq").zip(seq("last_seq")),
             bound,
             erasure,
-            trail: TrailTold::read(data),
+            trail: SentinelTrail::read(data),
             mended,
         }),
         repaired: data.get("repaired").is_some(),
@@ -236,7 +236,7 @@ impl Sentinel {
     /// Whether the base counts as it is, whatever the history before it adds up to: that of a repair or of version 1.
     pub fn is_base_declared(&self) -> bool {
         let told = &self.told;
-        told.mended || (told.trail == TrailTold::Nothing && told.erasure.is_none())
+        told.mended || (told.trail == SentinelTrail::Nothing && told.erasure.is_none())
     }
 
     /// The archive's name and digest, if the name is one that we could have given.
@@ -342,45 +342,9 @@ fn adoption(known: Known<'_>) -> Option<Adoption> {
     let record = json::parse(known.record).ok()?;
     record.get("last_hash")?.as_str()?;
     Some(Adoption {
-        base_sha256: Hex::read(record.get("base_sha256")?.as_str()?.as_bytes())?,
+        base_sha256: Hex::read(record.get("base_sha256")?.as_str()?)?,
         seq: u64::try_from(record.get("seq")?.as_i64()?).ok()?,
     })
-}
-
-/// The trail of the log before a sentinel.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum TrailTold {
-    /// Nothing: it is of version 1, or of a repair.
-    #[default]
-    Nothing,
-    /// Something that is no trail.
-    Malformed,
-    /// What it is, and the first seq that it covers.
-    Known(Hex, u64),
-}
-
-impl TrailTold {
-    pub(super) fn read(data: &Value) -> Self {
-        let (value, from) = (data.get("trail"), data.get("trail_from"));
-        if value.is_none() && from.is_none() {
-            return Self::Nothing;
-        }
-        let value = value
-            .and_then(Value::as_str)
-            .and_then(|digits| Hex::read(digits.as_bytes()));
-        let from = from.and_then(Value::as_i64).and_then(|from| u64::try_from(from).ok());
-        value
-            .zip(from)
-            .map_or(Self::Malformed, |(value, from)| Self::Known(value, from))
-    }
-
-    /// The trail, if it is one.
-    pub fn known(self) -> Option<(Hex, u64)> {
-        match self {
-            Self::Known(value, from) => Some((value, from)),
-            _ => None,
-        }
-    }
 }
 
 /// The way back from the newest sentinel: an erasure further on put other files in the place of those that earlier ones name.

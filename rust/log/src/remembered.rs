@@ -16,7 +16,7 @@ use crate::json::{self, Value};
 use crate::layout::{Layout, own_draft};
 use crate::log::files::with_suffix;
 use crate::origin::{ALONE, Origin, Sentinel, WayBack, origin_of};
-use crate::trail::{Trail, TrailEnd};
+use crate::trail::{SentinelTrail, Trail, TrailEnd};
 use crate::verify::{Sink, Walk};
 
 /// How long to wait for another process that changes the same note: a change takes some microseconds.
@@ -97,9 +97,8 @@ pub fn read(disk: &dyn Disk, note: &Path) -> io::Result<Option<Note>> {
 }
 
 fn head_in(value: &Value) -> Option<SeenHead> {
-    let digest = |name: &str| Hex::read(value.get(name)?.as_str()?.as_bytes());
+    let digest = |name: &str| Hex::read(value.get(name)?.as_str()?);
     let number = |name: &str| value.get(name)?.as_u64();
-    let trail = digest("trail").zip(number("trail_from"));
     Some(SeenHead {
         at: Synced {
             offset: number("offset")?,
@@ -107,7 +106,7 @@ fn head_in(value: &Value) -> Option<SeenHead> {
             first: digest("first")?,
             head: digest("head")?,
         },
-        trail: trail.map(|(value, from)| TrailEnd { value, from }),
+        trail: SentinelTrail::read(value).known(),
     })
 }
 

@@ -5,7 +5,7 @@
 
 use crate::digest::{Hasher, Hex};
 use crate::event::Op;
-use crate::json;
+use crate::json::{self, Value};
 
 /// After so many events the trail begins anew, with what it was.
 const STRETCH: u64 = 1024;
@@ -40,8 +40,8 @@ impl Trail {
 
     /// The trail before the first event of a log: it goes on from the one in a sentinel, or begins anew.
     pub fn beginning(seq: u64, op: Op, record: &[u8]) -> Self {
-        let told = (op == Op::Compact).then(|| told_in(record)).flatten();
-        told.map_or_else(|| Self::new(seq), |(value, from)| Self::after(value.raw(), from))
+        let known = (op == Op::Compact).then(|| trail_in(record)).flatten();
+        known.map_or_else(|| Self::new(seq), |known| Self::after(known.value.raw(), known.from))
     }
 
     /// One that goes on from another.
@@ -97,14 +97,12 @@ impl Trail {
     }
 }
 
-/// The trail in the record of a sentinel: its value, and the first seq that it covers.
-fn told_in(record: &[u8]) -> Option<(Hex, u64)> {
+/// The trail in the record of a sentinel.
+fn trail_in(record: &[u8]) -> Option<TrailEnd> {
     let record = json::parse(record).ok()?;
     let data = record.get("data")?;
     data.get("base_sha256")?;
-    let value = Hex::read(data.get("trail")?.as_str()?.as_bytes())?;
-    let from = u64::try_from(data.get("trail_from")?.as_i64()?).ok()?;
-    Some((value, from))
+    SentinelTrail::read(data).known()
 }
 
 /// A trail up to some event: what it is there, and the first seq that it covers.
@@ -114,6 +112,42 @@ pub struct TrailEnd {
     pub value: Hex,
     /// Where it began.
     pub from: u64,
+}
+
+/// The trail of the log before a sentinel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SentinelTrail {
+    /// None: the sentinel is of version 1, or of a repair.
+    #[default]
+    Nothing,
+    /// A value that is no trail.
+    Malformed,
+    /// The trail up to the sentinel.
+    Known(TrailEnd),
+}
+
+impl SentinelTrail {
+    /// Reads the fields of a sentinel, or of a note.
+    pub(super) fn read(data: &Value) -> Self {
+        let (value, from) = (data.get("trail"), data.get("trail_from"));
+        if value.is_none() && from.is_none() {
+            return Self::Nothing;
+        }
+        let value = value.and_then(Value::as_str).and_then(Hex::read);
+        let from = from.and_then(Value::as_i64).and_then(|from| u64::try_from(from).ok());
+        let known = value
+            .zip(from)
+            .map(|(value, from)| Self::Known(TrailEnd { value, from }));
+        known.unwrap_or(Self::Malformed)
+    }
+
+    /// The trail, if it is one.
+    pub fn known(self) -> Option<TrailEnd> {
+        match self {
+            Self::Known(end) => Some(end),
+            _ => None,
+        }
+    }
 }
 
 #[cfg(test)]

@@ -31,8 +31,9 @@ use chronolog::layout::{
 };
 use chronolog::log::files::{remove_if_there, remove_ours};
 use chronolog::log::{Log, OpenLog, Site, gone};
-use chronolog::origin::{Origin, Sentinel, TrailTold, origin_of};
+use chronolog::origin::{Origin, Sentinel, origin_of};
 use chronolog::remembered::{HeadStanding, standing_to};
+use chronolog::trail::SentinelTrail;
 use chronolog::verify::{BaseState, Walk, finding};
 use chronomemory_state::state::State;
 
@@ -272,7 +273,7 @@ fn follow_swap(site: &Site, log: &mut Log, state: &mut State, threads: usize) ->
         return Ok(false);
     };
     // A repair, and a process of version 1, may start from less than what is known here.
-    if sentinel.repaired || sentinel.told.trail == TrailTold::Nothing {
+    if sentinel.repaired || sentinel.told.trail == SentinelTrail::Nothing {
         return Ok(false);
     }
     if !read_old_log(site, log, state, threads)? {

@@ -357,11 +357,10 @@ impl Shared {
         mine
     }
 
-    /// Begins to encode a batch of so many changes; gives drafts to be used again.
-    pub fn encode_ahead(&self, changes: usize, now: i64) -> (EncodedAhead, Vec<Draft>) {
+    /// Begins to encode a batch of so many changes.
+    pub fn encode_ahead(&self, changes: usize, now: i64) -> EncodedAhead {
         let store = &mut *self.write_guard_as_it_is();
-        let ahead = EncodedAhead::begin(&mut store.log, &store.options, changes, now);
-        (ahead, store.pending.take_seen())
+        EncodedAhead::begin(&mut store.log, &store.options, None, changes, now)
     }
 
     /// The edition of the state on which a batch is allowed as it is, if that is known now.

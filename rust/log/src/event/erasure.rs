@@ -164,7 +164,7 @@ pub struct Replacement {
 
 impl Replacement {
     fn of(value: &Value) -> Option<Self> {
-        let digest = |value: &Value| value.as_str().and_then(|digits| Hex::read(digits.as_bytes()));
+        let digest = |value: &Value| value.as_str().and_then(Hex::read);
         let old = digest(value.get("old")?)?;
         let erased = value.get("erased");
         let new = match value.get("new")? {
@@ -236,7 +236,7 @@ impl Replacements {
 
     /// The archive in the place of one with this digest, and how many of its lines are redacted; `None` if it is as it was.
     pub fn archive(&self, digest: &str) -> Option<(Hex, u64)> {
-        self.archives.get(&Hex::read(digest.as_bytes())?).copied()
+        self.archives.get(&Hex::read(digest)?).copied()
     }
 
     /// The base in the place of one with this digest; `None` if none is.

@@ -8,7 +8,7 @@ use memchr::memmem::Finder;
 
 use super::stamp;
 use crate::error::{Error, Result};
-use crate::json::{self, Value, members};
+use crate::json::{self, Value, member};
 
 static NAMED: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"expires_at\""));
 
@@ -18,9 +18,7 @@ const DATE_BYTES: usize = 10;
 fn said(record: &[u8], id: Option<usize>) -> Option<&[u8]> {
     // Mostly nobody says it: that must cost next to nothing.
     NAMED.find(id.and_then(|id| record.get(..id)).unwrap_or(record))?;
-    let field = |object, name: &[u8]| members(object).find(|(key, _)| *key == name).map(|(_, value)| value);
-    let data = field(record, b"data").filter(|data| data.starts_with(b"{"))?;
-    field(data, b"expires_at")
+    member(member(record, "data")?, "expires_at")
 }
 
 /// The moment that a value names, in microseconds since 1970; `None` if it names none in UTC.

@@ -275,11 +275,11 @@ fn check_fields(event: &Value) -> Result<Hex, Fault> {
             .ok_or_else(|| malformed(format!("{name} is not a string")))
     };
     let prev = digits("prev_hash")?;
-    if !prev.is_empty() && Hex::read(prev.as_bytes()).is_none() {
+    if !prev.is_empty() && Hex::read(prev).is_none() {
         return Err(malformed("prev_hash is not 64 lower-case hexadecimal digits"));
     }
     let hash = digits("hash")?;
-    let hash = Hex::read(hash.as_bytes()).ok_or_else(|| malformed("hash is not 64 lower-case hexadecimal digits"))?;
+    let hash = Hex::read(hash).ok_or_else(|| malformed("hash is not 64 lower-case hexadecimal digits"))?;
     if field("op")?.as_str() == Some("begin") {
         batch_size(&field("record")?.to_bytes())?;
     }

@@ -174,6 +174,14 @@ pub fn members(object: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
     .fuse()
 }
 
+/// The value of a member of a canonical object, given by its key without quotes.
+#[inline]
+pub fn member<'a>(object: &'a [u8], key: &str) -> Option<&'a [u8]> {
+    members(object)
+        .find(|(name, _)| *name == key.as_bytes())
+        .map(|(_, value)| value)
+}
+
 /// The elements of a canonical array as they are written; none of anything else.
 #[inline]
 pub fn elements(array: &[u8]) -> impl Iterator<Item = &[u8]> {

@@ -15,7 +15,7 @@ mod special;
 mod value;
 mod write;
 
-pub use cursor::{Cursor, Quoted, compare_key, elements, members};
+pub use cursor::{Cursor, Quoted, compare_key, elements, member, members};
 pub use number::{write_f64, write_i64};
 pub use parse::{JsonFault, parse, parse_to_depth};
 pub use scan::{EventSpans, RecordSpans, Span, scan_event, scan_members, scan_record};

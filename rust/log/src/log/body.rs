@@ -23,6 +23,7 @@ use crate::hint::{KeptHint, Synced, write_hint};
 use crate::layout::{LOG, is_draft};
 use crate::origin::{ALONE, Origin, origin_of};
 use crate::remembered::{HeadStanding, SeenHead};
+use crate::trail::Trail;
 use crate::verify::{BaseState, NoSink, Report, Sink, Walk, finding};
 use crate::wal::writer::{ChainEnd, Lines};
 
@@ -204,7 +205,9 @@ impl Log {
     /// No lines yet behind the log, in memory that was used before.
     pub fn fresh_lines(&mut self, salts: Option<SaltTerms<'_>>) -> Lines {
         let link = self.link();
-        std::mem::take(&mut self.spare).reusing(link, salts)
+        let begins = || Some(Trail::new(link.next_seq));
+        let trail = self.open.as_ref().map_or_else(begins, |open| open.trail_behind(&link));
+        std::mem::take(&mut self.spare).reusing(link, trail, salts)
     }
 
     /// Keeps the memory of lines for the next ones.

@@ -159,10 +159,12 @@ impl OpenLog {
         })
     }
 
-    /// The trail for the encoder of the next lines. A log without any event begins it with them.
-    pub fn trail_to_extend(&self) -> Option<Trail> {
-        let follower = &self.walk.follower;
-        follower.trail.clone().filter(|_| follower.mark.first.is_some())
+    /// The trail for the next lines. A log without any event begins it with them.
+    pub(super) fn trail_behind(&self, link: &ChainEnd) -> Option<Trail> {
+        match self.mark().first {
+            Some(_) => self.walk.follower.trail.clone(),
+            None => Some(Trail::new(link.next_seq)),
+        }
     }
 
     /// The end of the chain, for the next writer.
@@ -226,7 +228,9 @@ impl OpenLog {
         self.walk.latest = self.walk.latest.max(now);
         self.walk.lines += count;
         self.walk.end += lines.bytes.len() as u64;
-        self.extend_trail(lines);
+        if self.walk.follower.has_trail {
+            self.walk.follower.trail.clone_from(&lines.trail);
+        }
         let mark = &mut self.walk.follower.mark;
         mark.head = lines.link.head;
         mark.first = mark.first.or_else(|| first_hash(lines));
@@ -234,22 +238,6 @@ impl OpenLog {
         mark.last_seq = lines.link.next_seq - 1;
         mark.events += count;
         (mark.end, mark.gap) = (self.walk.end, false);
-    }
-
-    fn extend_trail(&mut self, lines: &Lines) {
-        let follower = &mut self.walk.follower;
-        if let (Some(_), Some(trail), Some(spelled)) = (follower.mark.first, &mut follower.trail, &lines.trail) {
-            // It was followed on the thread that encoded them.
-            trail.clone_from(spelled);
-            return;
-        }
-        if follower.has_trail && follower.mark.first.is_none() {
-            // A log that is born with them: only a compaction begins with a sentinel, and that is read back.
-            follower.trail = Some(Trail::new(lines.link.next_seq - lines.starts.len() as u64));
-        }
-        if let Some(trail) = &mut follower.trail {
-            lines.hashes.iter().for_each(|hash| trail.add(hash));
-        }
     }
 }
 

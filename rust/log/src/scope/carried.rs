@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::names::Scope;
 use crate::error::{Error, Result};
-use crate::json::{Cursor, compare_key, members};
+use crate::json::{Cursor, compare_key, member, members};
 
 /// Where a scope stands in `data`. Names that people use sort behind it, so it is met early.
 pub const KEY: &str = "@scope";
@@ -72,7 +72,7 @@ fn data_of(record: &[u8]) -> Option<&[u8]> {
         // Only the beginning is looked at: where the object ends is of no interest.
         return Some(cursor.rest());
     }
-    members(record).find(|(key, _)| *key == b"data").map(|(_, value)| value)
+    member(record, "data")
 }
 
 /// Makes an object at the end of a text carry this scope, unless it has one that may stay.

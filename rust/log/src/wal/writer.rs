@@ -55,14 +55,12 @@ pub struct Lines {
     pub bytes: Vec<u8>,
     /// Where each line begins in them.
     pub starts: Vec<usize>,
-    /// The hash of each line.
-    pub hashes: Vec<[u8; 32]>,
     /// The end of the chain behind them.
     pub link: ChainEnd,
     /// What keeps their hashes from being guessed.
     pub salts: Salts,
-    /// The trail up to the last of them, if the encoder follows it.
-    pub trail: Option<Box<Trail>>,
+    /// The trail up to the last of them, if it is known where they begin.
+    pub trail: Option<Trail>,
 }
 
 impl Lines {
@@ -91,7 +89,6 @@ impl Lines {
     /// Asks for the memory that the lines of a draft need, beside so many bytes and lines before them.
     pub fn make_room(&mut self, coming: IncomingEvents) -> Result<(), Refused> {
         self.bytes.try_reserve(coming.bytes + coming.events * ENVELOPE_BYTES)?;
-        self.hashes.try_reserve(coming.events)?;
         Ok(self.starts.try_reserve(coming.events)?)
     }
 
@@ -156,24 +153,18 @@ impl Lines {
         }
         out.push(b'\n');
         self.starts.push(start);
-        self.hashes.push(raw);
         self.link = ChainEnd {
             head: Some(hash),
             next_seq: self.link.next_seq + 1,
         };
     }
 
-    /// No lines behind `link`, in the memory of these; with salts on these terms.
-    pub fn reusing(mut self, link: ChainEnd, salts: Option<SaltTerms<'_>>) -> Self {
+    /// No lines behind `link` and `trail`, in the memory of these; with salts on these terms.
+    pub fn reusing(mut self, link: ChainEnd, trail: Option<Trail>, salts: Option<SaltTerms<'_>>) -> Self {
         self.bytes.clear();
         self.starts.clear();
-        self.hashes.clear();
         self.salts.draw_on(salts);
-        Self {
-            link,
-            trail: None,
-            ..self
-        }
+        Self { link, trail, ..self }
     }
 
     /// One of the lines, without its newline.

@@ -23,8 +23,8 @@ use chronolog::layout::{
     short_digest_in_archive_name,
 };
 use chronolog::log::files::{is_ours, open_base};
-use chronolog::origin::{Beginning, Origin, Sentinel, TrailTold};
-use chronolog::trail::Trail;
+use chronolog::origin::{Beginning, Origin, Sentinel};
+use chronolog::trail::{SentinelTrail, Trail};
 use chronolog::verify::{ErasureSeen, Sink, Walk, finding};
 use chronolog::wal::reader::Reading;
 
@@ -154,12 +154,12 @@ impl Past {
     fn tell_trail(&mut self, way: &PastLogs, number: usize) {
         let hop = &way.hops[number];
         let seq = hop.seq.unwrap_or(0);
-        let (value, from) = match hop.sentinel.as_ref().map(|sentinel| sentinel.told.trail) {
-            None | Some(TrailTold::Nothing) => return,
-            Some(TrailTold::Malformed) => {
+        let named = match hop.sentinel.as_ref().map(|sentinel| sentinel.told.trail) {
+            None | Some(SentinelTrail::Nothing) => return,
+            Some(SentinelTrail::Malformed) => {
                 return self.at(hop, (hop.offset, hop.seq), DamageKind::TrailBroken, "it is no trail");
             }
-            Some(TrailTold::Known(value, from)) => (value, from),
+            Some(SentinelTrail::Known(named)) => named,
         };
         let Some(older) = way.hops.get(number + 1) else {
             let note = format!("trail not compared: nothing is left of what came before event {seq}");
@@ -168,14 +168,14 @@ impl Past {
         if older.wrong.is_some() {
             return;
         }
-        let found = older.trail.as_ref().filter(|trail| trail.from == from);
+        let found = older.trail.as_ref().filter(|trail| trail.from == named.from);
         let reason = match found {
-            _ if has_start(way, number + 1, from) == Some(false) => "it begins elsewhere",
+            _ if has_start(way, number + 1, named.from) == Some(false) => "it begins elsewhere",
             None => {
-                let note = format!("trail not compared: its start, event {from}, is not there");
+                let note = format!("trail not compared: its start, event {}, is not there", named.from);
                 return self.notes.push(note);
             }
-            Some(trail) if trail.value() != value => "it is not the trail of the log before",
+            Some(trail) if trail.value() != named.value => "it is not the trail of the log before",
             Some(_) => return,
         };
         self.at(hop, (hop.offset, hop.seq), DamageKind::TrailBroken, reason);
@@ -226,8 +226,8 @@ fn is_unfinished(disk: &dyn Disk, layout: &Layout, base: Option<Hex>) -> bool {
 /// Whether a trail that ends with a log can begin at a seq; `None` if that is not known.
 fn has_start(way: &PastLogs, number: usize, from: u64) -> Option<bool> {
     for hop in way.hops.get(number..).unwrap_or_default() {
-        if let Some((_, own)) = hop.own_trail() {
-            return Some(own == from);
+        if let Some(own) = hop.own_trail() {
+            return Some(own.from == from);
         }
         if hop.seq == Some(from) {
             return Some(true);
@@ -399,7 +399,7 @@ fn is_compared(hop: &Hop) -> bool {
 fn ask_for_trails(hops: &mut [Hop]) {
     let mut wanted = None;
     for (number, hop) in hops.iter_mut().enumerate() {
-        let own = hop.own_trail().map(|(_, from)| from);
+        let own = hop.own_trail().map(|own| own.from);
         if number > 0 {
             hop.trail_from = own.or(wanted);
         }
@@ -408,8 +408,8 @@ fn ask_for_trails(hops: &mut [Hop]) {
 }
 
 fn first_trail(hop: &Hop, older: Option<&Hop>) -> Option<Trail> {
-    if let Some((value, from)) = hop.own_trail() {
-        return Some(Trail::after(value.raw(), from));
+    if let Some(own) = hop.own_trail() {
+        return Some(Trail::after(own.value.raw(), own.from));
     }
     let from = hop.trail_from?;
     if hop.seq == Some(from) {

@@ -14,7 +14,7 @@ use chronolog::hint::Hint;
 use chronolog::layout::{LOG, Layout, last_seq_in_archive_name};
 use chronolog::log::Site;
 use chronolog::origin::{Beginning, Origin, Sentinel, WayBack, beginning_of, foreign_traces};
-use chronolog::trail::Trail;
+use chronolog::trail::{Trail, TrailEnd};
 use chronolog::verify::{ErasureSeen, RedactedLines, finding};
 use chronomemory_state::state::State;
 
@@ -156,7 +156,7 @@ impl Hop {
     }
 
     /// The trail of the log before it, as its sentinel names it.
-    pub fn own_trail(&self) -> Option<(Hex, u64)> {
+    pub fn own_trail(&self) -> Option<TrailEnd> {
         self.sentinel.as_ref()?.told.trail.known()
     }
 

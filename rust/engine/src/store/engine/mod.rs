@@ -18,7 +18,6 @@ use super::worker::Worker;
 use super::write::ingest::{RefusedChanges, commit_allowed, sweep};
 use super::{Committed, Shared, Store, Turns, VerifiedChain};
 use crate::options::{Options, WriterTerms};
-use batch::Encoder;
 use chronolog::disk::{Disk, RealDisk, forked};
 use chronolog::error::{Error, Result};
 use chronolog::event::draft::{Author, Draft};
@@ -55,7 +54,8 @@ pub struct Body {
     store: Arc<Shared>,
     worker: Arc<Worker>,
     host: Arc<dyn Host>,
-    workers: Mutex<Option<Workers>>,
+    /// `None` if the caller drives the worker.
+    worker_thread: Mutex<Option<Join>>,
     threads: usize,
     /// How many forks lay behind the process when it was opened.
     forks: u32,
@@ -73,14 +73,6 @@ impl Deref for Engine {
     fn deref(&self) -> &Body {
         &self.body
     }
-}
-
-struct Workers {
-    /// `None` if the caller drives the worker.
-    worker: Option<Join>,
-    /// Waits for the next large batch, after the first.
-    encoder: Option<Encoder>,
-    spare: Vec<Draft>,
 }
 
 impl Engine {
@@ -105,9 +97,7 @@ impl Engine {
         let engine = Self::open_unattended(disk, layout, options, host)?;
         let thread = engine.worker.start()?;
         engine.worker.tell(engine.store.due_work(engine.host.now()));
-        if let Some(workers) = engine.workers().as_mut() {
-            workers.worker = Some(thread);
-        }
+        *engine.worker_thread() = Some(thread);
         Ok(engine)
     }
 
@@ -122,11 +112,7 @@ impl Engine {
         let body = Body {
             worker: Worker::new(Arc::clone(&store), Arc::clone(&host)),
             terms,
-            workers: Mutex::new(Some(Workers {
-                worker: None,
-                encoder: None,
-                spare: Vec::new(),
-            })),
+            worker_thread: Mutex::default(),
             store,
             host,
             threads,
@@ -302,10 +288,8 @@ impl Turns for Engine {
 
 impl Body {
     fn let_go(&self) -> Result<()> {
-        let workers = self.workers().take();
-        if let Some(workers) = workers {
-            self.worker.stop(workers.worker);
-        }
+        let thread = self.worker_thread().take();
+        self.worker.stop(thread);
         self.store.change(self.terms, &|| self.host.now(), Store::close).0
     }
 
@@ -313,8 +297,8 @@ impl Body {
         forked::count() != self.forks
     }
 
-    fn workers(&self) -> MutexGuard<'_, Option<Workers>> {
-        self.workers.lock().unwrap_or_else(PoisonError::into_inner)
+    fn worker_thread(&self) -> MutexGuard<'_, Option<Join>> {
+        self.worker_thread.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -323,8 +307,8 @@ impl Drop for Body {
         if self.is_forked() {
             // The threads stayed in the parent; handles to them must not be touched here.
             std::mem::forget((Arc::clone(&self.worker), Arc::clone(&self.store)));
-            if let Ok(mut workers) = self.workers.try_lock() {
-                std::mem::forget(workers.take());
+            if let Ok(mut thread) = self.worker_thread.try_lock() {
+                std::mem::forget(thread.take());
             }
         } else {
             // There is no caller to report a failure to; what was acknowledged is with the system already.

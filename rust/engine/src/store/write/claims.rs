@@ -14,7 +14,7 @@ use chronolog::event::Op;
 use chronolog::event::act::Act;
 use chronolog::event::draft::{Draft, RecordChange};
 use chronolog::event::faces::{SEARCH, face_of};
-use chronolog::json::{Value, members};
+use chronolog::json::{Value, member};
 use chronolog::memory::Refused;
 use chronolog::scope::{Carried, LEVELS, Scope, SeenAs, Viewer, carried, other_than, replace};
 use chronomemory_state::condition::{FieldPath, indexable};
@@ -171,10 +171,7 @@ fn check_act(state: &State, writer: &Viewer, id: &[u8], record: &[u8]) -> Result
     let Viewer::Named { scope, .. } = writer else {
         return Ok(());
     };
-    let said = members(record)
-        .find(|(key, _)| *key == b"scope")
-        .map(|(_, value)| value);
-    if said.map_or_else(Scope::default, |said| Scope::read(said).unwrap_or_default()) != *scope {
+    if member(record, "scope").map_or_else(Scope::default, |said| Scope::read(said).unwrap_or_default()) != *scope {
         return Err(Error::invalid("scope", "must be that of the handle"));
     }
     for mention in Act::read(id, record).iter().flat_map(Act::mentions) {

@@ -21,7 +21,7 @@ use chronolog::event::{IncomingEvents, Known, Op, stamp};
 use chronolog::json::RecordSpans;
 use chronolog::layout::{SNAPSHOT, base_name};
 use chronolog::log::files::copy_file;
-use chronolog::log::{Log, LogSync, OpenLog, Site};
+use chronolog::log::{Log, LogSync, Site};
 use chronolog::memory::gathered;
 use chronolog::origin::{ADOPT_ID, Origin};
 use chronolog::verify::{BaseState, finding};
@@ -230,38 +230,10 @@ fn check_patches(state: &State, parts: &[impl Borrow<Draft>]) -> Result<()> {
     Ok(())
 }
 
-fn encode(
-    log: &mut Log,
-    options: &Options,
-    parts: &[impl Borrow<Draft>],
-    coming: IncomingEvents,
-    adoption: Option<String>,
-    now: i64,
-) -> Result<Lines> {
-    let (ts, depth) = (log.stamp(now), options.recursion_depth);
-    let mut lines = log.fresh_lines(options.salts());
-    if let Some(record) = adoption {
-        lines.push(EventBody {
-            op: Op::Adopt,
-            id: ADOPT_ID,
-            record: record.as_bytes(),
-            ts: &ts,
-            depth,
-        });
-    }
-    lines.make_room(coming)?;
-    lines.salts.draw(coming.events).map_err(Error::randomness)?;
-    lines.begin(count(parts), &ts, depth);
-    for part in parts {
-        lines.add(part.borrow(), &ts, depth);
-    }
-    Ok(lines)
-}
-
 /// Encodes a batch while another thread applies the one before.
 fn encode_beside(store: &mut Store, parts: &[Arc<Draft>], now: i64) -> EncodedAhead {
     let moment = now.max(store.log.latest());
-    let mut ahead = EncodedAhead::begin(&mut store.log, &store.options, count(parts), moment);
+    let mut ahead = EncodedAhead::begin(&mut store.log, &store.options, None, count(parts), moment);
     let is_worth_it = store.options.threads > 1 && store.pending.is_large();
     std::thread::scope(|scope| {
         // Without a thread it is applied afterwards.
@@ -361,12 +333,13 @@ impl Store {
         let adoption = adopt(&self.site, self.log.report.base)?;
         let adopts = adoption.is_some();
         let fits = |ahead: &EncodedAhead| !adopts && ahead.fits(self.log.link(), self.log.latest(), count(parts));
-        let (lines, micros) = match ahead.filter(fits) {
-            Some(ahead) => (ahead.lines, ahead.now),
+        let EncodedAhead { lines, now: micros, .. } = match ahead.filter(fits) {
+            Some(ahead) => ahead,
             None => {
                 let micros = now.max(self.log.latest());
-                let lines = encode(&mut self.log, &self.options, parts, coming, adoption, micros)?;
-                (lines, micros)
+                let mut batch = EncodedAhead::begin(&mut self.log, &self.options, adoption, count(parts), micros);
+                parts.iter().try_for_each(|part| batch.encode(part.borrow()))?;
+                batch
             }
         };
         // Whatever the state will need is had before anything is written.
@@ -405,9 +378,6 @@ fn adopt(site: &Site, base: BaseState) -> Result<Option<String>> {
     Ok(Some(String::from_utf8_lossy(&record).into_owned()))
 }
 
-/// No batch has so many changes.
-const NEVER: usize = usize::MAX;
-
 /// Lines encoded ahead of the commit.
 pub struct EncodedAhead {
     lines: Lines,
@@ -424,12 +394,25 @@ pub struct EncodedAhead {
 }
 
 impl EncodedAhead {
-    /// Begins to encode a batch of so many changes behind a log.
-    pub(in crate::store) fn begin(log: &mut Log, options: &Options, changes: usize, now: i64) -> Self {
-        let (from, depth) = (log.link(), options.recursion_depth);
-        let ts = stamp::digits(now);
+    /// Begins to encode a batch of so many changes behind a log, with the record of an adoption before them.
+    pub(in crate::store) fn begin(
+        log: &mut Log,
+        options: &Options,
+        adoption: Option<String>,
+        changes: usize,
+        now: i64,
+    ) -> Self {
+        let (from, depth, ts) = (log.link(), options.recursion_depth, stamp::digits(now));
         let mut lines = log.fresh_lines(options.salts());
-        lines.trail = log.open().and_then(OpenLog::trail_to_extend).map(Box::new);
+        if let Some(record) = adoption {
+            lines.push(EventBody {
+                op: Op::Adopt,
+                id: ADOPT_ID,
+                record: record.as_bytes(),
+                ts: &ts,
+                depth,
+            });
+        }
         lines.begin(changes, &ts, depth);
         Self {
             lines,
@@ -443,19 +426,18 @@ impl EncodedAhead {
         }
     }
 
-    /// Encodes the next part. Without memory or salt the lines will not fit, and encoding them again reports why.
+    /// Encodes the next part. If that fails the lines do not fit, and encoding them again reports why.
     pub fn add(&mut self, part: &Draft) {
-        let is_ready = |lines: &mut Lines| {
-            let coming = part.coming();
-            lines.make_room(coming).is_ok() && lines.salts.draw(coming.events).is_ok()
-        };
-        if self.promised == NEVER || !is_ready(&mut self.lines) {
-            self.lines = Lines::after(self.from);
-            self.promised = NEVER;
-            return;
-        }
-        self.come += part.changes().len();
+        let _ = self.encode(part);
+    }
+
+    fn encode(&mut self, part: &Draft) -> Result<()> {
+        let coming = part.coming();
+        self.lines.make_room(coming)?;
+        self.lines.salts.draw(coming.events).map_err(Error::randomness)?;
         self.lines.add(part, &self.ts, self.depth);
+        self.come += part.changes().len();
+        Ok(())
     }
 
     /// Whether a batch of so many changes would have these lines now.
@@ -677,12 +659,11 @@ const LATER_LINES: usize = 16 * 1024;
 /// A batch of so many lines is worth a thread that applies it.
 const WORTH_LINES: usize = 500;
 
-/// The batch that was written last and is not applied to the state yet, and the one that was applied last.
+/// The batch that was written last and is not applied to the state yet.
 #[derive(Default)]
 pub(in crate::store) struct Pending {
     /// It is applied before the state is read.
     batch: Option<(Vec<Arc<Draft>>, WrittenAt<'static>)>,
-    seen: Vec<Arc<Draft>>,
 }
 
 impl Pending {
@@ -705,10 +686,7 @@ impl Pending {
                 self.batch = Some((parts.to_vec(), place));
             }
             // Readers must not wait for a larger one, and there may be no memory to keep it.
-            _ => {
-                take_in(state, parts, place);
-                self.seen = parts.to_vec();
-            }
+            _ => take_in(state, parts, place),
         }
     }
 
@@ -726,14 +704,7 @@ impl Pending {
     pub fn settle(&mut self, state: &mut State) {
         if let Some((parts, place)) = self.batch.take() {
             take_in(state, &parts, place);
-            self.seen = parts;
         }
-    }
-
-    /// The drafts that were applied last: their memory can be used again.
-    pub fn take_seen(&mut self) -> Vec<Draft> {
-        let seen = std::mem::take(&mut self.seen).into_iter();
-        seen.filter_map(Arc::into_inner).collect()
     }
 }
 

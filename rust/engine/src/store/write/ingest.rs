@@ -387,7 +387,6 @@ pub(in crate::store) fn commit_rows(
         let moment = now();
         let written = store.write_and_sync(moment, |store| store.write_parts(&[Arc::clone(&part)], None, moment));
         if written.is_ok() {
-            rows.draft = store.pending.take_seen().pop().unwrap_or_default();
             return written.map(Some);
         }
         // What was not written is not kept elsewhere.

@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use super::ids;
 use super::payload::{Payload, scope_of};
 use crate::acts::Read;
-use crate::json::{self, Value, members};
+use crate::json::{self, Value, member, members};
 use crate::scope::{self, Carried, Scope, SeenAs, Viewer};
 
 const ACTIVE: &str = "active";
@@ -278,18 +278,13 @@ pub struct Spotted {
 
 /// How a canonical record was seen, if it is a link that is forming.
 fn spotted(record: &[u8], session: &str) -> Option<Spotted> {
-    let field = |object, name: &str| {
-        members(object)
-            .find(|(key, _)| *key == name.as_bytes())
-            .map(|(_, value)| value)
-    };
     let quoted = |text: &str| Value::from(text).to_bytes();
-    if field(record, "kind")? != quoted(ids::EDGE) || field(record, "status")? != quoted(FORMING) {
+    if member(record, "kind")? != quoted(ids::EDGE) || member(record, "status")? != quoted(FORMING) {
         return None;
     }
-    let data = field(record, "data").unwrap_or_default();
-    let hours = field(data, "last_active_hours").and_then(|hours| json::parse(hours).ok()?.as_f64());
-    let sessions = field(data, "sessions").unwrap_or_default();
+    let data = member(record, "data").unwrap_or_default();
+    let hours = member(data, "last_active_hours").and_then(|hours| json::parse(hours).ok()?.as_f64());
+    let sessions = member(data, "sessions").unwrap_or_default();
     let session = quoted(session);
     Some(Spotted {
         sessions: members(sessions).count(),
