@@ -327,13 +327,17 @@ fn is_digest(text: &str, digits: usize) -> bool {
 
 /// Whether this is the name of a moment, such as `20261115T190743`, alone or followed by a dash.
 fn is_stamped(name: &str) -> bool {
-    let (stamp, rest) = name.split_at_checked(STAMP_BYTES).unwrap_or((name, ""));
-    let is_stamp = stamp.len() == STAMP_BYTES
-        && stamp.bytes().enumerate().all(|(at, b)| match at {
-            8 => b == b'T',
-            _ => b.is_ascii_digit(),
-        });
-    is_stamp && (rest.is_empty() || rest.starts_with('-'))
+    stamped(name).is_some()
+}
+
+/// The rest of a name behind its moment.
+fn stamped(name: &str) -> Option<&str> {
+    let (stamp, rest) = name.split_at_checked(STAMP_BYTES)?;
+    let is_stamp = stamp.bytes().enumerate().all(|(at, b)| match at {
+        8 => b == b'T',
+        _ => b.is_ascii_digit(),
+    });
+    (is_stamp && (rest.is_empty() || rest.starts_with('-'))).then_some(rest)
 }
 
 /// Whether a file of this name in the store's folder is a log or a snapshot that was not finished.
@@ -418,8 +422,8 @@ fn space_in(name: &str) -> Option<(&str, u64)> {
 
 /// Whether a file of this name in `vectors/` holds rows.
 pub fn is_rows_file(name: &str) -> bool {
-    let parts = name.strip_suffix(ROWS_SUFFIX).and_then(|name| name.rsplit_once('.'));
-    parts.is_some_and(|(space, generation)| is_space_name(space) && is_number(generation))
+    name.strip_suffix(ROWS_SUFFIX)
+        .is_some_and(|name| space_in(name).is_some())
 }
 
 /// The space and the generation that a file of this name in `index/vectors/` holds codes of.
@@ -470,13 +474,6 @@ pub fn is_aside_folder(name: &str) -> bool {
             number.is_some_and(|rest| rest.is_empty() || rest.strip_prefix('-').is_some_and(is_number))
         })
     })
-}
-
-/// The rest of a name behind its moment.
-fn stamped(name: &str) -> Option<&str> {
-    name.split_at_checked(STAMP_BYTES)
-        .filter(|_| is_stamped(name))
-        .map(|(_, what)| what)
 }
 
 /// Where in the log the tail stood that a file of this name in `quarantine/` holds; `None` if it holds none.

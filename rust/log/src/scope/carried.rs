@@ -54,14 +54,10 @@ fn begins_behind(object: &[u8]) -> bool {
 /// The value of `@scope` in an object.
 #[inline]
 pub fn given(data: &[u8]) -> Option<&[u8]> {
-    if begins_behind(data) {
-        return None;
+    match place_of(data) {
+        ScopePlace::There(value) => Some(&data[value]),
+        ScopePlace::Before { .. } => None,
     }
-    members(data)
-        .map(|(key, value)| (compare_key(key, KEY), value))
-        .take_while(|(order, _)| *order != Ordering::Greater)
-        .find(|(order, _)| *order == Ordering::Equal)
-        .map(|(_, value)| value)
 }
 
 #[inline]
@@ -139,12 +135,13 @@ pub fn check(object: &[u8]) -> Result<()> {
     }
 }
 
-/// Where the scope stands in an object, or would.
+/// Where the scope stands in an object, or belongs.
 enum ScopePlace {
     There(Range<usize>),
     Before { at: usize, is_first: bool, is_last: bool },
 }
 
+#[inline]
 fn place_of(object: &[u8]) -> ScopePlace {
     if begins_behind(object) {
         return ScopePlace::Before {
@@ -173,7 +170,7 @@ fn place_of(object: &[u8]) -> ScopePlace {
         }
     }
     ScopePlace::Before {
-        at: object.len() - 1,
+        at: object.len().saturating_sub(1),
         is_first,
         is_last: true,
     }

@@ -1,6 +1,6 @@
 //! Commits changes: checks them, encodes them as lines, appends and syncs them, and applies them to the state.
 
-use std::borrow::{Borrow, Cow};
+use std::borrow::Borrow;
 use std::path::Path;
 use std::sync::Arc;
 use std::thread::Builder;
@@ -22,7 +22,6 @@ use chronolog::json::RecordSpans;
 use chronolog::layout::{SNAPSHOT, base_name};
 use chronolog::log::files::copy_file;
 use chronolog::log::{Log, LogSync, Site};
-use chronolog::memory::gathered;
 use chronolog::origin::{ADOPT_ID, Origin};
 use chronolog::verify::{BaseState, finding};
 use chronolog::wal::writer::{ChainEnd, EventBody, Lines};
@@ -91,10 +90,10 @@ impl Store {
             None => (parts, Some(ahead)),
             Some(kept) => (&kept[..], None),
         };
-        let (lines, base, micros) = self.put(parts, ahead, now)?;
-        let place = WrittenAt::of(&lines, base, micros);
+        let (committed, place) = self.put(parts, ahead, now)?;
         self.pending.take_in_later(&mut self.state, parts, place);
-        Ok(self.finish_commit(lines, count(parts)))
+        self.write_due_snapshot();
+        Ok(committed)
     }
 
     /// Writes a draft only if none of its records is there yet; `None` if one is.
@@ -254,9 +253,10 @@ impl Store {
 
     /// Under the lock: appends the parts as one batch and applies it.
     pub(in crate::store) fn write(&mut self, parts: &[&Draft], now: i64) -> Result<Committed> {
-        let (lines, base, micros) = self.put(parts, None, now)?;
-        take_in(&mut self.state, parts, WrittenAt::of(&lines, base, micros));
-        Ok(self.finish_commit(lines, count(parts)))
+        let (committed, place) = self.put(parts, None, now)?;
+        take_in(&mut self.state, parts, &place);
+        self.write_due_snapshot();
+        Ok(committed)
     }
 
     /// Under the lock: appends an event of the store itself; `record` is made of its id.
@@ -304,28 +304,20 @@ impl Store {
         Ok(seq)
     }
 
-    /// Writes a snapshot that is due, unless a worker does, and keeps the memory of the lines.
-    fn finish_commit(&mut self, lines: Lines, changes: usize) -> Committed {
+    /// Writes a snapshot that is due, unless a worker does.
+    fn write_due_snapshot(&mut self) {
         if self.snapshots.is_due(&self.log) && !self.options.attended {
             self.write_wanted_snapshot();
         }
-        let last = lines.starts.len().checked_sub(1);
-        let committed = Committed {
-            first_seq: lines.link.next_seq - changes as u64,
-            next_seq: lines.link.next_seq,
-            last_line: last.map(|last| lines.line(last).to_vec()).unwrap_or_default(),
-        };
-        self.log.keep_memory(lines);
-        committed
     }
 
-    /// Appends a batch; gives its lines, their offset and their moment.
+    /// Appends a batch; gives what was written, and its place for the state.
     fn put(
         &mut self,
         parts: &[impl Borrow<Draft>],
         ahead: Option<EncodedAhead>,
         now: i64,
-    ) -> Result<(Lines, u64, i64)> {
+    ) -> Result<(Committed, WrittenAt)> {
         if count(parts) > 0 {
             self.log.check_end_is_known()?;
         }
@@ -333,7 +325,9 @@ impl Store {
         let adoption = adopt(&self.site, self.log.report.base)?;
         let adopts = adoption.is_some();
         let fits = |ahead: &EncodedAhead| !adopts && ahead.fits(self.log.link(), self.log.latest(), count(parts));
-        let EncodedAhead { lines, now: micros, .. } = match ahead.filter(fits) {
+        let EncodedAhead {
+            mut lines, now: micros, ..
+        } = match ahead.filter(fits) {
             Some(ahead) => ahead,
             None => {
                 let micros = now.max(self.log.latest());
@@ -350,7 +344,21 @@ impl Store {
         if adopts {
             self.log.report.base = BaseState::Adopted;
         }
-        Ok((lines, base, micros))
+        let next_seq = lines.link.next_seq;
+        let last = lines.starts.len().checked_sub(1);
+        let committed = Committed {
+            first_seq: next_seq - count(parts) as u64,
+            next_seq,
+            last_line: last.map(|last| lines.line(last).to_vec()).unwrap_or_default(),
+        };
+        let place = WrittenAt {
+            base,
+            starts: std::mem::take(&mut lines.starts),
+            next_seq,
+            micros,
+        };
+        self.log.keep_memory(lines);
+        Ok((committed, place))
     }
 }
 
@@ -663,30 +671,17 @@ const WORTH_LINES: usize = 500;
 #[derive(Default)]
 pub(in crate::store) struct Pending {
     /// It is applied before the state is read.
-    batch: Option<(Vec<Arc<Draft>>, WrittenAt<'static>)>,
+    batch: Option<(Vec<Arc<Draft>>, WrittenAt)>,
 }
 
 impl Pending {
     /// Applies a batch to the state, now or later.
-    pub fn take_in_later(&mut self, state: &mut State, parts: &[Arc<Draft>], place: WrittenAt<'_>) {
+    pub fn take_in_later(&mut self, state: &mut State, parts: &[Arc<Draft>], place: WrittenAt) {
         // INVARIANT: batches are applied in their order.
         self.settle(state);
-        match (place.starts.len() <= LATER_LINES).then(|| gathered(place.starts.iter().copied())) {
-            Some(Ok(starts)) => {
-                let WrittenAt {
-                    base, next_seq, micros, ..
-                } = place;
-                let starts = Cow::Owned(starts);
-                let place = WrittenAt {
-                    base,
-                    starts,
-                    next_seq,
-                    micros,
-                };
-                self.batch = Some((parts.to_vec(), place));
-            }
-            // Readers must not wait for a larger one, and there may be no memory to keep it.
-            _ => take_in(state, parts, place),
+        match place.starts.len() <= LATER_LINES {
+            true => self.batch = Some((parts.to_vec(), place)),
+            false => take_in(state, parts, &place),
         }
     }
 
@@ -703,7 +698,7 @@ impl Pending {
     /// Applies the waiting batch.
     pub fn settle(&mut self, state: &mut State) {
         if let Some((parts, place)) = self.batch.take() {
-            take_in(state, &parts, place);
+            take_in(state, &parts, &place);
         }
     }
 }
@@ -722,33 +717,22 @@ pub(in crate::store) fn system_event(offset: u64, seq: u64) -> Known<'static> {
 }
 
 /// The place of a batch in the log.
-pub(in crate::store) struct WrittenAt<'a> {
+pub(in crate::store) struct WrittenAt {
     base: u64,
     /// Where each line begins, from `base` on.
-    starts: Cow<'a, [usize]>,
+    starts: Vec<usize>,
     next_seq: u64,
     micros: i64,
 }
 
-impl<'a> WrittenAt<'a> {
-    fn of(lines: &'a Lines, base: u64, micros: i64) -> Self {
-        Self {
-            base,
-            starts: Cow::Borrowed(&lines.starts),
-            next_seq: lines.link.next_seq,
-            micros,
-        }
-    }
-}
-
-fn take_in(state: &mut State, parts: &[impl Borrow<Draft>], place: WrittenAt<'_>) {
+fn take_in(state: &mut State, parts: &[impl Borrow<Draft>], place: &WrittenAt) {
     let WrittenAt {
         base, starts, micros, ..
     } = place;
     let (system, written) = starts.split_at(starts.len() - count(parts));
     let mut seq = place.next_seq - starts.len() as u64;
     for start in system {
-        state.note(system_event(base + *start as u64, seq), micros);
+        state.note(system_event(base + *start as u64, seq), *micros);
         seq += 1;
     }
     for ((draft, change), start) in changes(parts).zip(written) {
@@ -761,7 +745,7 @@ fn take_in(state: &mut State, parts: &[impl Borrow<Draft>], place: WrittenAt<'_>
             offset: base + *start as u64,
             seq,
         };
-        state.apply(known, micros, change.is_plain);
+        state.apply(known, *micros, change.is_plain);
         seq += 1;
     }
 }

@@ -10,7 +10,8 @@ use crate::json::{self, Value, member, members};
 use crate::scope::{self, Carried, Scope, SeenAs, Viewer};
 
 const ACTIVE: &str = "active";
-const TOMBSTONE: &str = "tombstone";
+/// The status of a record that was taken away.
+pub const TOMBSTONE: &str = "tombstone";
 /// The status of a link that does not count yet.
 pub const FORMING: &str = "forming";
 /// What is believed of a record that does not say how sure it is.
@@ -109,18 +110,10 @@ impl<'a> Book<'a> {
         self.put(id, record);
     }
 
-    /// Changes how sure a record is.
-    pub fn believe(&mut self, id: &str, confidence: f64) {
+    /// Changes one field of a record that is there.
+    pub fn set(&mut self, id: &str, field: &str, value: Value) {
         if let Some(mut record) = self.take(id) {
-            record.set("confidence", Value::Float(confidence));
-            self.put(id, record);
-        }
-    }
-
-    /// Takes a record away.
-    pub fn delete(&mut self, id: &str) {
-        if let Some(mut record) = self.take(id) {
-            record.set("status", Value::from(TOMBSTONE));
+            record.set(field, value);
             self.put(id, record);
         }
     }

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::book::{Book, field, number};
+use super::book::{Book, TOMBSTONE, field, number};
 use super::ids;
 use crate::json::Value;
 
@@ -124,7 +124,7 @@ impl<'a> LinkRoom<'a> {
         for (block, other) in giving_way {
             let edge = ids::edge(block, &other);
             if book.record(ids::EDGE, &edge).is_some() {
-                book.delete(&edge);
+                book.set(&edge, "status", Value::from(TOMBSTONE));
             }
             for (one, another) in [(block, other.as_str()), (other.as_str(), block)] {
                 if let Some(list) = self.lists.get_mut(one) {

@@ -61,7 +61,7 @@ fn hear(book: &mut Book<'_>, block: &str, signal: f64, weight: f64, source: &str
     // One that fades faster already keeps its number as it is spelled.
     let faster = (fades && fastest > fading).then_some(fastest);
     let id = ids::block(block);
-    book.believe(&id, believed.clamp(0.0, 1.0));
+    book.set(&id, "confidence", Value::Float(believed.clamp(0.0, 1.0)));
     book.change(&id, |data| {
         data.set("evidence", Value::Float(evidence + weight));
         if source.is_empty() {
