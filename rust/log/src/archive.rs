@@ -11,7 +11,7 @@ use zstd::bulk::{Compressor, Decompressor};
 use zstd::zstd_safe::{self, CParameter};
 
 use crate::digest::{Hasher, Hex};
-use crate::disk::{Access, Disk, DiskFile, Identity, read_upto};
+use crate::disk::{Access, Disk, DiskFile, Identity, copy_behind, read_over, read_upto};
 use crate::layout::{is_packed_name, is_redacted_name};
 use crate::memory;
 
@@ -60,18 +60,12 @@ fn broken(reason: &'static str) -> io::Error {
 
 /// The digest of a whole file.
 pub fn file_digest(file: &dyn DiskFile) -> io::Result<Hex> {
-    let mut hasher = Hasher::default();
-    let mut buffer = Vec::with_capacity(FRAME_BYTES);
-    let mut offset = 0;
-    loop {
-        buffer.clear();
-        let got = read_upto(file, &mut buffer, offset, FRAME_BYTES)?;
-        if got == 0 {
-            return Ok(hasher.finish());
-        }
+    let (mut hasher, mut buffer, mut offset) = (Hasher::default(), Vec::new(), 0);
+    while read_over(file, &mut buffer, offset, FRAME_BYTES)? > 0 {
         hasher.update(&buffer);
-        offset += got as u64;
+        offset += buffer.len() as u64;
     }
+    Ok(hasher.finish())
 }
 
 /// Whether a whole file can be read and has this digest.
@@ -261,13 +255,8 @@ impl Unpacking {
 impl DiskFile for Unpacking {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         let number = usize::try_from(offset / FRAME_BYTES as u64).map_err(io::Error::other)?;
-        let Some(bytes) = self.unpacked(number)? else {
-            return Ok(0);
-        };
-        let rest = bytes.get((offset % FRAME_BYTES as u64) as usize..).unwrap_or_default();
-        let n = rest.len().min(buffer.len());
-        buffer[..n].copy_from_slice(&rest[..n]);
-        Ok(n)
+        let frame = self.unpacked(number)?;
+        Ok(frame.map_or(0, |bytes| copy_behind(&bytes, offset % FRAME_BYTES as u64, buffer)))
     }
 
     fn sync(&self) -> io::Result<()> {

@@ -83,7 +83,7 @@ struct Batch {
 pub struct Follower {
     /// How far the chain has come.
     pub mark: ChainMark,
-    /// The chain of hashes alone, if anyone follows it.
+    /// The chain of hashes alone, if it is followed.
     pub trail: Option<Trail>,
     /// The trail is followed: it begins with the first event.
     pub has_trail: bool,

@@ -21,7 +21,7 @@ impl Hex {
         parsed(digits).map(|_| Self(*digits))
     }
 
-    /// The bytes that a digest stands for; `None` unless it is exactly 64 lower-case hexadecimal digits.
+    /// The bytes of a digest; `None` unless it is exactly 64 lower-case hexadecimal digits.
     #[inline]
     pub fn read_raw(text: &[u8]) -> Option<[u8; 32]> {
         parsed(text.try_into().ok()?)
@@ -53,7 +53,7 @@ impl Hex {
     }
 }
 
-/// The bytes that digits stand for; `None` if one is no digit.
+/// The bytes of hexadecimal digits; `None` if one is no digit.
 #[inline]
 fn parsed(digits: &[u8; 64]) -> Option<[u8; 32]> {
     // Without an early exit, so that the compiler reads many digits at once.
@@ -89,12 +89,12 @@ pub fn sha256_raw(bytes: &[u8]) -> [u8; 32] {
 
 /// SHA-256 of each of some runs of bytes that are all equally long and lie end to end, put behind those that are known.
 pub fn sha256_each(bytes: &[u8], length: usize, digests: &mut Vec<[u8; 32]>) {
-    let runs: Vec<ByteRun<'_>> = bytes.chunks_exact(length).map(ByteRun::of).collect();
+    let runs: Vec<&[u8]> = bytes.chunks_exact(length).collect();
     sha256_runs(&runs, digests);
 }
 
 /// SHA-256 of each of some runs, put behind those that are known. Where a processor can hash many at the same time, it does.
-pub fn sha256_runs(runs: &[ByteRun<'_>], digests: &mut Vec<[u8; 32]>) {
+pub fn sha256_runs(runs: &[&[u8]], digests: &mut Vec<[u8; 32]>) {
     let known = digests.len();
     digests.resize(known + runs.len(), [0; 32]);
     // A lane that has nothing to do costs as much as one that has: what does not fill them is hashed alone.
@@ -107,7 +107,7 @@ pub fn sha256_runs(runs: &[ByteRun<'_>], digests: &mut Vec<[u8; 32]>) {
         wide::hash(&runs[..together], &mut digests[known..]);
     }
     for (run, digest) in runs[together..].iter().zip(&mut digests[known + together..]) {
-        *digest = run.digest();
+        *digest = sha256_raw(run);
     }
 }
 
@@ -161,33 +161,6 @@ pub fn raw(made: &Digest) -> [u8; 32] {
     made.as_ref().try_into().unwrap_or_default()
 }
 
-/// A run of bytes, not empty, of which the first may be meant to be another one.
-#[derive(Clone, Copy, Debug)]
-pub struct ByteRun<'a> {
-    /// The bytes.
-    pub bytes: &'a [u8],
-    /// What the first of them is taken for.
-    pub first: u8,
-}
-
-impl<'a> ByteRun<'a> {
-    /// One that is as it stands.
-    pub fn of(bytes: &'a [u8]) -> Self {
-        Self { bytes, first: bytes[0] }
-    }
-
-    /// Its SHA-256.
-    pub fn digest(&self) -> [u8; 32] {
-        if self.first == self.bytes[0] {
-            return raw(&digest(&SHA256, self.bytes));
-        }
-        let mut hasher = Context::new(&SHA256);
-        hasher.update(&[self.first]);
-        hasher.update(&self.bytes[1..]);
-        raw(&hasher.finish())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -209,16 +182,13 @@ mod tests {
             );
         }
         // Long runs beside short ones, so that lanes end and begin at different times.
-        let run_of = |n: usize| ByteRun {
-            bytes: &bytes[n..n + n * 37 % 211 + if n.is_multiple_of(29) { 8_000 } else { 1 }],
-            first: n as u8,
-        };
-        let runs: Vec<ByteRun<'_>> = (1..400).map(run_of).collect();
+        let run_of = |n: usize| &bytes[n..n + n * 37 % 211 + if n.is_multiple_of(29) { 8_000 } else { 1 }];
+        let runs: Vec<&[u8]> = (1..400).map(run_of).collect();
         for count in [0, 15, 16, 31, 32, 399] {
             let mut digests = Vec::new();
             sha256_runs(&runs[..count], &mut digests);
-            let alone = |run: &ByteRun<'_>| sha256_raw(&[&[run.first], &run.bytes[1..]].concat());
-            assert!(runs[..count].iter().map(alone).eq(digests), "{count} runs");
+            let alone = runs[..count].iter().map(|run| sha256_raw(run));
+            assert!(alone.eq(digests), "{count} runs");
         }
     }
 

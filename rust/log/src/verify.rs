@@ -190,7 +190,7 @@ pub struct Walk {
     pub unknown_fields: Option<(u64, u64)>,
     /// What is left of lines that were erased.
     pub redacted: RedactedLines,
-    /// The events that tell of erasures.
+    /// The events about erasures.
     pub erasures: Vec<ErasureSeen>,
     /// The record of the last line, without its salt.
     unsalted: Vec<u8>,
@@ -407,7 +407,7 @@ impl Walk {
         }
     }
 
-    /// The events that tell of erasures and stand before the committed end.
+    /// The events about erasures before the committed end.
     pub fn told_erasures(&self) -> impl Iterator<Item = &ErasureSeen> {
         self.erasures.iter().filter(|seen| seen.place.offset < self.end)
     }
@@ -464,7 +464,7 @@ pub struct ScopeFinding {
     pub seq: Option<u64>,
 }
 
-/// An event that tells of an erasure.
+/// An event about an erasure.
 #[derive(Clone, Debug)]
 pub struct ErasureSeen {
     /// Which event of its log it is, counted from 0.

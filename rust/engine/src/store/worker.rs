@@ -264,7 +264,7 @@ impl Worker {
         }
     }
 
-    /// Ends the lease unless commits go on; the wish is taken back while nobody can renew it.
+    /// Ends the lease unless commits go on; the request is withdrawn while no writer can renew it.
     fn is_given_back(&self) -> bool {
         let Some(mut store) = self.store.try_write_guard() else {
             return false;
@@ -276,7 +276,7 @@ impl Worker {
         ended
     }
 
-    /// Syncs without keeping anyone from reading or writing meanwhile. A failure poisons the store: the next write says so.
+    /// Syncs while others read and write. A failure poisons the store: the next write says so.
     fn sync(&self) {
         let Some(syncing) = self.store.read_guard().start_sync() else {
             return;

@@ -12,7 +12,7 @@ use std::arch::x86_64::{
 };
 use std::sync::LazyLock;
 
-use super::ByteRun;
+use super::sha256_raw;
 
 /// How many runs are hashed at once.
 pub const LANES: usize = 16;
@@ -57,18 +57,16 @@ pub static IS_THERE: LazyLock<bool> = LazyLock::new(|| {
     let bytes: Vec<u8> = (0..1024_u32)
         .map(|at| (at.wrapping_mul(2_654_435_761) >> 24) as u8)
         .collect();
-    let runs: Vec<ByteRun<'_>> = (0..160)
-        .map(|number| ByteRun::of(&bytes[number..number * 4 + 1]))
-        .collect();
+    let runs: Vec<&[u8]> = (0..160).map(|number| &bytes[number..number * 4 + 1]).collect();
     let mut digests = vec![[0; 32]; runs.len()];
     // SAFETY: the processor was just asked.
     unsafe { hash_with_avx512(&runs, &mut digests) };
-    runs.iter().map(ByteRun::digest).eq(digests)
+    runs.iter().map(|run| sha256_raw(run)).eq(digests)
 });
 
 /// The digests of some runs; [`IS_THERE`] must be true.
-pub fn hash(runs: &[ByteRun<'_>], digests: &mut [[u8; 32]]) {
-    assert!(*IS_THERE, "whoever asks looks first");
+pub fn hash(runs: &[&[u8]], digests: &mut [[u8; 32]]) {
+    assert!(*IS_THERE, "the caller checks that first");
     // SAFETY: the processor has what is needed, or it would not be there.
     unsafe { hash_with_avx512(runs, digests) };
 }
@@ -78,25 +76,21 @@ struct Lane<'a> {
     /// Which of them it is; `None` if there is no further one.
     run: Option<usize>,
     whole: &'a [HashBlock],
-    /// What stands otherwise than in the run: its first block, its last one, and one more if that has no room for the count.
-    own: [HashBlock; 3],
+    /// The last block with its padding, and one more if that has no room for the count.
+    own: [HashBlock; 2],
     /// How many blocks there are, and which comes next.
     blocks: usize,
     next: usize,
 }
 
 impl<'a> Lane<'a> {
-    fn of(number: usize, run: &ByteRun<'a>) -> Self {
-        let (whole, rest) = run.bytes.as_chunks();
-        let mut own = [[0; BLOCK_BYTES]; 3];
-        if let Some(first) = whole.first() {
-            own[0] = *first;
-        }
-        own[1][..rest.len()].copy_from_slice(rest);
-        own[1][rest.len()] = 0x80;
-        own[usize::from(whole.is_empty())][0] = run.first;
+    fn of(number: usize, run: &'a [u8]) -> Self {
+        let (whole, rest) = run.as_chunks();
+        let mut own = [[0; BLOCK_BYTES]; 2];
+        own[0][..rest.len()].copy_from_slice(rest);
+        own[0][rest.len()] = 0x80;
         let ends = if rest.len() < BLOCK_BYTES - COUNT_BYTES { 1 } else { 2 };
-        own[ends][BLOCK_BYTES - COUNT_BYTES..].copy_from_slice(&(8 * run.bytes.len() as u64).to_be_bytes());
+        own[ends - 1][BLOCK_BYTES - COUNT_BYTES..].copy_from_slice(&(8 * run.len() as u64).to_be_bytes());
         Self {
             run: Some(number),
             whole,
@@ -111,7 +105,7 @@ impl<'a> Lane<'a> {
         Self {
             run: None,
             whole: &[],
-            own: [[0; BLOCK_BYTES]; 3],
+            own: [[0; BLOCK_BYTES]; 2],
             blocks: usize::MAX,
             next: 0,
         }
@@ -120,20 +114,19 @@ impl<'a> Lane<'a> {
     /// The block that comes next.
     fn block(&self) -> &HashBlock {
         match self.next.checked_sub(self.whole.len()) {
-            None if self.next == 0 => &self.own[0],
             None => &self.whole[self.next],
-            Some(end) => &self.own[(1 + end).min(2)],
+            Some(end) => &self.own[end.min(1)],
         }
     }
 }
 
 #[target_feature(enable = "avx512f,avx512bw")]
-fn hash_with_avx512(runs: &[ByteRun<'_>], digests: &mut [[u8; 32]]) {
-    let mut waiting = runs.iter().enumerate();
+fn hash_with_avx512(runs: &[&[u8]], digests: &mut [[u8; 32]]) {
+    let mut waiting = runs.iter().copied().enumerate();
     let mut words = [[0; LANES]; 8];
     let mut lanes: [Lane<'_>; LANES] = std::array::from_fn(|place| begin(place, waiting.next(), &mut words));
     while lanes.iter().any(|lane| lane.run.is_some()) {
-        // Nobody ends before the shortest does.
+        // No lane ends before the shortest does.
         let steps = lanes.iter().map(|lane| lane.blocks - lane.next).min();
         for _ in 0..steps.unwrap_or_default() {
             compress(&mut words, &lanes.each_ref().map(Lane::block));
@@ -155,7 +148,7 @@ fn hash_with_avx512(runs: &[ByteRun<'_>], digests: &mut [[u8; 32]]) {
 }
 
 /// Lets a lane begin with another run.
-fn begin<'a>(place: usize, next: Option<(usize, &ByteRun<'a>)>, words: &mut LaneWords) -> Lane<'a> {
+fn begin<'a>(place: usize, next: Option<(usize, &'a [u8])>, words: &mut LaneWords) -> Lane<'a> {
     for (word, beginning) in words.iter_mut().zip(BEGINNING) {
         word[place] = beginning;
     }

@@ -279,16 +279,21 @@ pub fn read_whole(disk: &dyn Disk, path: &Path) -> io::Result<Option<Vec<u8>>> {
     Ok(Some(bytes))
 }
 
+/// Copies what bytes hold behind an offset; how many bytes that were.
+pub(crate) fn copy_behind(bytes: &[u8], offset: u64, buffer: &mut [u8]) -> usize {
+    let start = usize::try_from(offset).unwrap_or(usize::MAX);
+    let rest = bytes.get(start..).unwrap_or_default();
+    let length = rest.len().min(buffer.len());
+    buffer[..length].copy_from_slice(&rest[..length]);
+    length
+}
+
 /// Bytes that can only be read.
 pub struct Bytes(pub Vec<u8>);
 
 impl DiskFile for Bytes {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-        let start = usize::try_from(offset).unwrap_or(usize::MAX);
-        let rest = self.0.get(start..).unwrap_or_default();
-        let length = rest.len().min(buffer.len());
-        buffer[..length].copy_from_slice(&rest[..length]);
-        Ok(length)
+        Ok(copy_behind(&self.0, offset, buffer))
     }
 
     fn length(&self) -> io::Result<u64> {
@@ -318,12 +323,7 @@ impl MemoryFile {
 
 impl DiskFile for MemoryFile {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-        let bytes = self.bytes();
-        let rest = usize::try_from(offset).ok().and_then(|offset| bytes.get(offset..));
-        let rest = rest.unwrap_or_default();
-        let count = rest.len().min(buffer.len());
-        buffer[..count].copy_from_slice(&rest[..count]);
-        Ok(count)
+        Ok(copy_behind(&self.bytes(), offset, buffer))
     }
 
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {

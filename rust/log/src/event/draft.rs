@@ -33,7 +33,7 @@ pub struct RecordChange {
     pub op: Op,
     /// Where the fields lie in the record.
     pub fields: RecordSpans,
-    /// Whether it carries no scope and says nothing of its expiry: nobody has to look again.
+    /// Whether the record is known to have no scope and no expiry.
     pub is_plain: bool,
     id: Range<usize>,
     record: Range<usize>,
@@ -142,9 +142,7 @@ impl Draft {
         check_id(id, face)?;
         let start = self.text.len();
         self.text.extend_from_slice(b"{\"id\":");
-        let id_start = self.text.len();
-        json::write_string(id, &mut self.text);
-        let id = id_start + 1..self.text.len() - 1;
+        let id = self.write_id(id);
         self.text.extend_from_slice(b",\"status\":\"tombstone\"}");
         self.push(Op::Delete, id, start, RecordSpans::default(), false)
     }
@@ -152,12 +150,16 @@ impl Draft {
     /// Patches a face's record with an RFC 7396 merge patch. Errors: `Invalid` for an id that may not be written here.
     pub fn patch(&mut self, id: &str, face: &str, patch: &[u8]) -> Result<()> {
         check_id(id, Some(face))?;
-        let id_start = self.text.len();
-        json::write_string(id, &mut self.text);
-        let id = id_start + 1..self.text.len() - 1;
+        let id = self.write_id(id);
         let start = self.text.len();
         self.text.extend_from_slice(patch);
         self.push(Op::Patch, id, start, RecordSpans::default(), false)
+    }
+
+    fn write_id(&mut self, id: &str) -> Range<usize> {
+        let start = self.text.len();
+        json::write_string(id, &mut self.text);
+        start + 1..self.text.len() - 1
     }
 
     /// Writes an act of a face; records that it creates have this depth. Errors: `Invalid` without acts, or for no object.
@@ -333,12 +335,12 @@ fn check_id(id: &str, face: Option<&str>) -> Result<()> {
     }
 }
 
-/// Whoever writes a draft.
+/// The writer of a draft.
 #[derive(Clone, Debug, Default)]
 pub struct Author {
-    /// Who.
+    /// The writer.
     pub writer: Arc<Viewer>,
-    /// For whom that is done, if it is done for somebody else: the names that a store requires are asked of that one.
+    /// The viewer that it writes for, if that is another: that one must give the names that a store requires.
     pub acts_for: Option<Arc<Viewer>>,
     /// Whether that one means all who use the store, where a store requires names.
     pub is_public: bool,
@@ -349,7 +351,7 @@ pub struct Author {
 }
 
 impl Author {
-    /// Somebody without further terms.
+    /// A writer without further terms.
     pub fn plainly(writer: &Arc<Viewer>) -> Self {
         let spelled = match writer.who() {
             Viewer::Named { scope, .. } if !scope.is_shared() => scope.spelled().into(),
@@ -386,7 +388,7 @@ impl Author {
     /// Stamps the right scope on `data` at the end of a text; says whether that is none. Errors: `Invalid` if it has another.
     pub fn settle_scope(&self, text: &mut Vec<u8>, start: usize) -> Result<bool> {
         match &*self.writer {
-            // What is one's own may carry another name more: whoever writes it back changes what it says, not whose it is.
+            // An own record may carry one more name: writing it back changes its contents, not its scope.
             Viewer::Named { .. } => stamp(text, start, &self.spelled, |given| {
                 self.writer.sees(given) == Some(SeenAs::Own)
             })?,

@@ -23,7 +23,7 @@ pub const RECORD_FIELDS: [&str; 12] = [
     "status",
 ];
 
-/// What a record's fields are when nobody says otherwise.
+/// The fields of a record that are not given.
 pub mod defaults {
     /// The kind.
     pub const KIND: &str = "fact";

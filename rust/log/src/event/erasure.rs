@@ -1,4 +1,4 @@
-//! The forms in which a log tells of an erasure.
+//! The forms in which a log describes an erasure.
 //!
 //! What is left of a line, the event, and what a sentinel says of replaced files: section 16 of `docs/format.md`.
 
@@ -15,7 +15,7 @@ pub const MOST_REPLACED: usize = 50_000;
 /// The reason of an erasure or a pruning stays for ever: it is short.
 const MOST_REASON: usize = 200;
 
-/// The record id of an event that says nothing, and has a salt.
+/// The record id of an event without contents, which has a salt.
 pub const MARK_ID: &[u8] = b"__mark__";
 
 const BEFORE_SEQ: &[u8] = b"{\"erased\":";
@@ -58,7 +58,7 @@ fn count(value: Option<&Value>) -> Option<u64> {
     u64::try_from(value?.as_i64()?).ok()
 }
 
-/// What an event says that tells of an erasure.
+/// The contents of an event about an erasure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Erasure {
     /// Its seq.
@@ -171,7 +171,7 @@ impl Replacement {
             Value::Null if erased.is_none() => None,
             new => Some(digest(new)?),
         };
-        // Only of an archive is it told, and then some lines are.
+        // Only an archive has redacted lines.
         let lines = count(erased).filter(|&number| number > 0);
         (erased.is_some() == lines.is_some()).then_some(Self {
             old,

@@ -12,11 +12,9 @@ use crate::json::{self, Value, member};
 
 static NAMED: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"expires_at\""));
 
-const DATE_BYTES: usize = 10;
-
 /// The value of `data.expires_at`; `data` ends before the id, whose place may be known.
-fn said(record: &[u8], id: Option<usize>) -> Option<&[u8]> {
-    // Mostly nobody says it: that must cost next to nothing.
+fn value_of(record: &[u8], id: Option<usize>) -> Option<&[u8]> {
+    // Most records have none: that must cost next to nothing.
     NAMED.find(id.and_then(|id| record.get(..id)).unwrap_or(record))?;
     member(member(record, "data")?, "expires_at")
 }
@@ -27,21 +25,18 @@ fn moment(value: &[u8]) -> Option<i64> {
         return None;
     };
     let is_utc = text.ends_with('Z') || text.ends_with("+00:00");
-    let micros = stamp::read(text.as_bytes()).filter(|_| is_utc)?;
-    // There is no 31st of June, though one could count to it.
-    let is_a_day = text.get(..DATE_BYTES) == stamp::spell(micros).get(..DATE_BYTES) || text.get(17..19) == Some("60");
-    is_a_day.then_some(micros)
+    stamp::read_short(&text).filter(|_| is_utc)
 }
 
 /// When a canonical record expires, in microseconds since 1970; `None` if never. The place of its id may be known.
 #[inline]
 pub fn expiry_of(record: &[u8], id: Option<usize>) -> Option<i64> {
-    said(record, id).and_then(moment)
+    value_of(record, id).and_then(moment)
 }
 
 /// Whether a record or patch has an expiry. Errors: `Invalid` if it is neither null nor a moment in UTC.
 pub fn check_expiry(record: &[u8], id: Option<usize>) -> Result<bool> {
-    match said(record, id) {
+    match value_of(record, id) {
         None => Ok(false),
         Some(value) if value == b"null" || moment(value).is_some() => Ok(true),
         Some(value) => Err(Error::invalid(

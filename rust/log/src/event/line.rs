@@ -6,8 +6,8 @@
 use super::erasure::{op_of, redacted};
 use super::{HASH_PREFIX_BYTES, Op};
 use crate::damage::DamageKind;
-use crate::digest::{ByteRun, Hex, sha256, sha256_after_brace};
-use crate::json::{self, EventSpans, Span, Value};
+use crate::digest::{Hex, sha256, sha256_after_brace};
+use crate::json::{self, EventSpans, Value};
 
 /// The fields of an event, in the order of the canonical line.
 pub const FIELDS: [&str; 8] = [
@@ -21,15 +21,10 @@ pub const FIELDS: [&str; 8] = [
     "ts",
 ];
 
-/// The hashed bytes of a line of our form and the hash that it names, to hash many lines together.
-pub fn hashed_of(line: &[u8]) -> Option<(ByteRun<'_>, [u8; 32])> {
-    let (before, _) = line.split_at_checked(HASH_PREFIX_BYTES)?;
-    let hash = before.strip_prefix(b"{\"hash\":\"")?.strip_suffix(b"\",")?;
-    let run = ByteRun {
-        bytes: &line[HASH_PREFIX_BYTES - 1..],
-        first: b'{',
-    };
-    Some((run, Hex::read_raw(hash)?))
+/// The hash that a line of our form names.
+pub fn named_hash(line: &[u8]) -> Option<[u8; 32]> {
+    let before = line.get(..HASH_PREFIX_BYTES)?;
+    Hex::read_raw(before.strip_prefix(b"{\"hash\":\"")?.strip_suffix(b"\",")?)
 }
 
 /// An event that was read from a line. Its text is the line itself, or a canonical copy if the line was foreign.
@@ -101,17 +96,13 @@ impl Event {
     }
 
     fn of_canonical(text: &[u8], spans: EventSpans) -> Result<Self, Fault> {
-        let op = match Op::read(of(text, spans.op)) {
-            Op::Other => op_of(
-                of(text, spans.op),
-                spans.seq,
-                of(text, spans.record_id),
-                of(text, spans.record),
-            ),
+        let (word, record) = (spans.op.of(text), spans.record.of(text));
+        let op = match Op::read(word) {
+            Op::Other => op_of(word, spans.seq, spans.record_id.of(text), record),
             op => op,
         };
         let events = if op == Op::Begin {
-            batch_size(of(text, spans.record)).map_err(|fault| Fault {
+            batch_size(record).map_err(|fault| Fault {
                 seq: Some(spans.seq),
                 ..fault
             })?
@@ -160,27 +151,23 @@ impl Event {
 
     /// The hash it names as its predecessor's: 64 digits or nothing.
     pub fn prev_hash<'a>(&'a self, line: &'a [u8]) -> &'a [u8] {
-        of(self.text(line), self.spans.prev_hash)
+        self.spans.prev_hash.of(self.text(line))
     }
 
     /// The canonical record.
     pub fn record<'a>(&'a self, line: &'a [u8]) -> &'a [u8] {
-        of(self.text(line), self.spans.record)
+        self.spans.record.of(self.text(line))
     }
 
     /// The record's id as it is spelled between quotes in canonical JSON.
     pub fn record_id<'a>(&'a self, line: &'a [u8]) -> &'a [u8] {
-        of(self.text(line), self.spans.record_id)
+        self.spans.record_id.of(self.text(line))
     }
 
     /// The moment it was written, as it is spelled.
     pub fn ts<'a>(&'a self, line: &'a [u8]) -> &'a [u8] {
-        of(self.text(line), self.spans.ts)
+        self.spans.ts.of(self.text(line))
     }
-}
-
-fn of(text: &[u8], span: Span) -> &[u8] {
-    &text[span.start as usize..span.end as usize]
 }
 
 fn fault(kind: DamageKind, reason: impl Into<String>) -> Fault {

@@ -167,7 +167,7 @@ impl Neighbours {
 #[derive(Debug)]
 pub struct Budget {
     left: u64,
-    /// What was altered in the lines before, and what it was: somebody may have replaced it in all of them.
+    /// The bytes altered in the lines before, and what they were: an editor may have replaced all of them.
     seen: Vec<(u8, u8)>,
 }
 

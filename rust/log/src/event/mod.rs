@@ -97,18 +97,18 @@ pub enum Op {
     Adopt,
     /// Another tool's upsert.
     Migrate,
-    /// Tells of an erasure, and is remembered like an upsert.
+    /// Describes an erasure, and is stored like an upsert.
     Erase,
-    /// Tells of archives that were removed, likewise.
+    /// Describes archives that were removed, likewise.
     Prune,
-    /// Says nothing: what comes next is linked to a hash that nobody can guess.
+    /// Has no contents: the next event is linked to a hash that cannot be guessed.
     Mark,
     /// Something this version does not know: part of the chain, without effect.
     Other,
 }
 
 impl Op {
-    /// Reads the word of a line; what is known in one shape only is told by [`erasure::op_of`].
+    /// Reads the word of a line; [`erasure::op_of`] reads the words that are valid in one shape only.
     pub fn read(word: &[u8]) -> Self {
         match word {
             b"upsert" => Self::Upsert,

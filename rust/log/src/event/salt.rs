@@ -47,10 +47,10 @@ pub fn drawn(source: &Randomness, bytes: usize) -> io::Result<String> {
     Ok(String::from_utf8(text).unwrap_or_default())
 }
 
-/// Which lines have one?
+/// Which lines have a salt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Salting {
-    /// None: for a log that tells of no people.
+    /// None: for a log without personal data.
     Never,
     /// All but those that are sure to be of a record for everyone.
     #[default]

@@ -121,7 +121,7 @@ pub fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
 /// Reads a moment as people write it, time or seconds optional. A day that its month does not have is refused.
 pub fn read_short(text: &str) -> Option<i64> {
     let text = text.as_bytes();
-    // Without making texts: whoever sorts by moments reads one of every record.
+    // Without an allocation: sorting by moments reads one of every record.
     let completed = |known: usize| {
         let mut whole = *b"0000-00-00T00:00:00Z";
         whole[..known].copy_from_slice(text.get(..known)?);
@@ -144,12 +144,12 @@ pub fn read_seconds(number: &str) -> Option<i64> {
     Some((seconds * 1e6) as i64)
 }
 
-/// What is wrong with a moment that somebody gives, who must mean one and only one.
+/// Why a text is not exactly one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unclear {
-    /// It is nothing of the kind.
+    /// It is no moment.
     NoMoment,
-    /// It is a time of day somewhere.
+    /// It has no time zone.
     NoZone,
 }
 

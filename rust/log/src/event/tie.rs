@@ -123,7 +123,7 @@ impl<'a> SaidRecord<'a> {
         }
     }
 
-    /// The same where nobody knows where its fields lie.
+    /// The same where the places of its fields are unknown.
     pub fn read(id: &'a [u8], record: &'a [u8]) -> Self {
         Self::of(id, record, json::scan_record(record).unwrap_or_default())
     }

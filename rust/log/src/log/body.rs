@@ -443,7 +443,7 @@ impl Log {
         Ok(())
     }
 
-    /// Before a swap of logs: makes the hint durable, so that after a power failure none tells of an older end.
+    /// Before a swap of logs: makes the hint durable, so that no power failure leaves one of an older end.
     pub fn settle_hint(&mut self, barrier: &mut dyn Barrier) -> Result<()> {
         if self.report.damage.is_empty() {
             self.sync(barrier)?;
@@ -454,7 +454,7 @@ impl Log {
         }
     }
 
-    /// A log that another name leads to may be anybody's file, unless it holds an event: then it is a log.
+    /// A log that another name leads to may be another program's file, unless it holds an event.
     pub fn check_is_ours(&self) -> Result<()> {
         let path = self.site.log();
         match &self.open {
@@ -521,7 +521,7 @@ impl Log {
 
 /// How it gets to the disk.
 impl Log {
-    /// Whoever writes next asks for this.
+    /// Sets the options of the next writer.
     pub fn set_writer_options(&mut self, durability: Durability, patience: Duration) {
         self.durability = durability;
         self.lock.terms.patience = patience;

@@ -69,7 +69,7 @@ pub struct Lock {
     pub(super) used: i64,
     /// When the log was last seen at its path.
     seen: i64,
-    /// The log was replaced without the lock after a commit was acknowledged; the next writer is told.
+    /// The log was replaced without the lock after a commit was acknowledged; the next write reports it.
     replaced: bool,
     /// How often another writer was waited for.
     pub(super) waits: u64,

@@ -10,7 +10,7 @@ use crate::json::{Cursor, compare_key, member, members};
 /// Where a scope stands in `data`. Names that people use sort behind it, so it is met early.
 pub const KEY: &str = "@scope";
 const MEMBER: &[u8] = b"\"@scope\":";
-/// The key with its path, for those who are told of it.
+/// The key with its path, for messages.
 const PATH: &str = "data.@scope";
 
 /// What a record says of whose it is.
@@ -18,7 +18,7 @@ const PATH: &str = "data.@scope";
 pub enum Carried {
     /// Names, or none: then it is shared.
     Names(Scope),
-    /// Something that is no scope: nobody sees it but who sees everything.
+    /// A value that is no scope: only a viewer of everything sees the record.
     Malformed,
 }
 
@@ -100,7 +100,7 @@ pub fn stamp(text: &mut Vec<u8>, start: usize, spelled: &[u8], may_stay: impl Fn
     }
 }
 
-/// Why a record may not carry a scope that is not the one of whoever writes it.
+/// The error for a record with another scope than its writer.
 pub fn other_than(spelled: &[u8], given: &[u8]) -> Error {
     let (own, given) = (String::from_utf8_lossy(spelled), String::from_utf8_lossy(given));
     let reason = match spelled {

@@ -1,6 +1,6 @@
 //! Scopes: which one a record carries in `data["@scope"]`, some of three names, and who sees it.
 //!
-//! A scope separates; it protects nothing from somebody who opens the files.
+//! A scope separates; it is no protection against a reader of the files.
 
 mod carried;
 mod names;

@@ -11,8 +11,8 @@ use crate::damage::DamageKind;
 use crate::digest::{at_once, sha256_runs};
 use crate::disk::{DiskFile, read_over, read_upto};
 use crate::event::act::beyond;
-use crate::event::line::{Event, Fault, Trust, hashed_of};
-use crate::event::{IncomingEvents, Op};
+use crate::event::line::{Event, Fault, Trust, named_hash};
+use crate::event::{HASH_PREFIX_BYTES, IncomingEvents, Op};
 use crate::json::MAX_LINE_BYTES;
 use crate::memory::{self, Refused, gathered};
 use crate::ordered::in_order;
@@ -160,7 +160,7 @@ fn read_piece(
     }
     piece.lines.try_reserve(newlines.len()).map_err(Refused::from)?;
     let untrusted = trusted_until.saturating_sub(origin) as usize;
-    let proven = proven(&piece.bytes, start, &newlines, untrusted)?;
+    let proven = proven(&mut piece.bytes, start, &newlines, untrusted)?;
     for (newline, is_proven) in newlines.into_iter().zip(proven) {
         let number = piece.physical;
         piece.physical += 1;
@@ -205,24 +205,27 @@ fn read_piece(
 }
 
 /// Which lines have the hashes that they name, as far as many can be hashed together. Of the others nothing is known yet.
-fn proven(bytes: &[u8], start: usize, newlines: &[usize], untrusted: usize) -> Result<Vec<bool>, Refused> {
+fn proven(bytes: &mut [u8], start: usize, newlines: &[usize], untrusted: usize) -> Result<Vec<bool>, Refused> {
     let mut proven = gathered(newlines.iter().map(|_| false))?;
     if at_once() == 1 || newlines.len() < at_once() {
         return Ok(proven);
     }
     let starts = std::iter::once(start).chain(newlines.iter().map(|newline| newline + 1));
-    let hashed = |(number, (start, newline)): (usize, (usize, &usize))| {
+    let named = |(number, (start, newline)): (usize, (usize, &usize))| {
         let line = bytes.get(start..*newline).filter(|line| line.len() <= TOGETHER_BYTES)?;
-        hashed_of(line)
-            .filter(|_| start >= untrusted)
-            .map(|hashed| (number, hashed))
+        let hash = named_hash(line).filter(|_| start >= untrusted)?;
+        Some((number, start + HASH_PREFIX_BYTES - 1..*newline, hash))
     };
-    let named = gathered(starts.zip(newlines).enumerate().filter_map(hashed))?;
-    let runs = gathered(named.iter().map(|(_, (run, _))| *run))?;
-    let mut digests = Vec::new();
-    digests.try_reserve(runs.len())?;
+    let named = gathered(starts.zip(newlines).enumerate().filter_map(named))?;
+    let (mut runs, mut digests) = (Vec::new(), Vec::new());
+    runs.try_reserve(named.len())?;
+    digests.try_reserve(named.len())?;
+    // A payload begins with a brace; its line has a comma in that place.
+    named.iter().for_each(|(_, payload, _)| bytes[payload.start] = b'{');
+    runs.extend(named.iter().map(|(_, payload, _)| &bytes[payload.clone()]));
     sha256_runs(&runs, &mut digests);
-    for ((number, (_, hash)), digest) in named.iter().zip(&digests) {
+    for ((number, payload, hash), digest) in named.iter().zip(&digests) {
+        bytes[payload.start] = b',';
         proven[*number] = hash == digest;
     }
     Ok(proven)

@@ -53,7 +53,7 @@ impl Engine {
 }
 
 impl BatchWriter<'_> {
-    /// Hears that another change is in the draft; it may be taken out of it.
+    /// Takes note of another change in the draft; it may be moved out of it.
     pub fn drafted(&mut self, draft: &mut Draft) {
         if let Some(large) = self.large.as_mut().filter(|large| draft.changes().len() == large.room) {
             large.hand_over(draft);

@@ -22,7 +22,7 @@ pub struct Book<'a> {
     read: &'a Read<'a>,
     at: &'a str,
     depth: i64,
-    /// Whose records are changed; all, if nobody is named.
+    /// Whose records are changed; all, if there is none.
     writer: Option<Viewer>,
     known: HashMap<String, Option<Value>>,
     /// In the order of their first change.
@@ -77,7 +77,7 @@ impl<'a> Book<'a> {
         self.own_block(id).filter(|record| status(record) == ACTIVE)
     }
 
-    /// A block that whoever acts may change, whatever its status.
+    /// A block that the writer may change, whatever its status.
     fn own_block(&mut self, id: &str) -> Option<&Value> {
         let writer = self.writer.clone();
         let record = self.record(ids::BLOCK, &ids::block(id))?;
@@ -153,7 +153,7 @@ impl<'a> Book<'a> {
         self.hour_of(&scope)
     }
 
-    /// The scope of a link: the names of both ends together. Where nobody is named, all is shared.
+    /// The scope of a link: the names of both ends together. Without a writer all is shared.
     fn scope_of_link(&mut self, (one, other): (&str, &str)) -> Scope {
         if self.writer.is_none() {
             return Scope::default();

@@ -35,16 +35,6 @@ struct Weak {
     other: String,
 }
 
-impl Weak {
-    fn is_weaker(&self, than: &Self) -> bool {
-        let order = self
-            .sessions
-            .cmp(&than.sessions)
-            .then(self.hours.total_cmp(&than.hours));
-        order.then_with(|| self.edge.cmp(&than.edge)).is_lt()
-    }
-}
-
 impl Listed {
     fn of(book: &mut Book<'_>, block: &str) -> Self {
         Self {
@@ -53,7 +43,7 @@ impl Listed {
         }
     }
 
-    /// Strikes out what is not forming any more, and finds what may give way. What happens later in the act is told it.
+    /// Strikes out what is not forming any more, and finds what may give way. Later changes of the act are applied to it.
     fn look(&mut self, book: &mut Book<'_>, block: &str, session: &str) {
         if self.weak.is_some() {
             return;
@@ -78,8 +68,11 @@ impl Listed {
     }
 
     fn weakest(&self) -> Option<&Weak> {
-        let weak = self.weak.iter().flatten();
-        weak.reduce(|least, one| if one.is_weaker(least) { one } else { least })
+        self.weak.iter().flatten().min_by(|one, other| {
+            let order = one.sessions.cmp(&other.sessions);
+            let order = order.then(one.hours.total_cmp(&other.hours));
+            order.then_with(|| one.edge.cmp(&other.edge))
+        })
     }
 
     /// It may not give way: it was seen in this session, or is gone.
@@ -181,14 +174,8 @@ impl<'a> LinkRoom<'a> {
 
 /// When both ends of a link were used that does not say it: the earlier of the hours of those that are active.
 fn last_used(book: &mut Book<'_>, ends: [&str; 2]) -> f64 {
-    let mut earliest: Option<f64> = None;
-    for end in ends {
-        if let Some(record) = book.active_block(end) {
-            let used = number(record, "last_reinforced_at").unwrap_or(0.0);
-            earliest = Some(earliest.map_or(used, |known| known.min(used)));
-        }
-    }
-    earliest.unwrap_or(0.0)
+    let used = |end| Some(number(book.active_block(end)?, "last_reinforced_at").unwrap_or(0.0));
+    ends.into_iter().filter_map(used).reduce(f64::min).unwrap_or(0.0)
 }
 
 fn list_of(book: &mut Book<'_>, block: &str) -> BTreeSet<String> {

@@ -1,11 +1,11 @@
-//! `outcome/1` and `outcome/2`: blocks heard how it went.
+//! `outcome/1` and `outcome/2`: blocks got an outcome.
 
 use super::book::{Book, FORMING, confidence, field, number, status};
 use super::ids;
-use super::payload::{LINKED_BLOCKS, Payload};
+use super::payload::Payload;
 use crate::json::Value;
 
-/// How much is known of a block before anything was heard of it.
+/// How much is known of a block before its first outcome.
 const PRIOR_STRENGTH: f64 = 2.0;
 /// Above this an outcome was good.
 pub const GOOD_ABOVE: f64 = 0.5;
@@ -34,8 +34,7 @@ pub fn apply(book: &mut Book<'_>, payload: &Payload<'_>, (signal, weight, source
     for block in &heard {
         book.reinforce(block);
     }
-    let linked: Vec<&str> = payload.ids.iter().take(LINKED_BLOCKS).copied().collect();
-    for (one, other) in ids::pairs(&linked) {
+    for (one, other) in ids::pairs(payload.linked()) {
         if heard.contains(&one) && heard.contains(&other) {
             join(book, (one, other), LINK_WEIGHT * signal);
         }

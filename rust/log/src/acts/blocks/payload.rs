@@ -13,7 +13,7 @@ const HEAVIEST_OUTCOME: f64 = 1e6;
 /// That blocks were shown: of what is shared, and of a scope.
 pub const SHOWN: &str = "shown/1";
 pub const SHOWN_IN_SCOPE: &str = "shown/2";
-/// That they heard how it went, likewise.
+/// That they got an outcome, likewise.
 pub const OUTCOME: &str = "outcome/1";
 pub const OUTCOME_IN_SCOPE: &str = "outcome/2";
 
@@ -23,7 +23,7 @@ pub struct Payload<'a> {
     pub at: &'a str,
     /// The blocks, each once.
     pub ids: Vec<&'a str>,
-    /// Whose they are: only what is this scope's own is changed. Without one nobody is asked.
+    /// Only records of this scope are changed; all, if there is none.
     pub scope: Option<Scope>,
     /// How many hours the clock goes on by.
     pub passed: f64,
@@ -38,7 +38,7 @@ pub struct Payload<'a> {
 pub enum BlockAct<'a> {
     /// They were shown, in a session or in none.
     Shown { session: Option<&'a str> },
-    /// They heard how it went.
+    /// They got an outcome.
     Outcome { signal: f64, weight: f64, source: &'a str },
 }
 

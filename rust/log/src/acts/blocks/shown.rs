@@ -19,17 +19,15 @@ pub fn apply<'a>(book: &mut Book<'_>, payload: &'a Payload<'a>, session: Option<
     let mut active: Vec<&str> = linked.copied().filter(|id| book.active_block(id).is_some()).collect();
     active.sort_unstable();
     let mut room = session.map(|session| (LinkRoom::of(session), session));
-    for (at, &one) in active.iter().enumerate() {
-        for &other in &active[at + 1..] {
-            let id = ids::edge(one, other);
-            let known = book.record(ids::EDGE, &id);
-            if known.is_some_and(|known| status(known) != FORMING) {
-                book.use_link((one, other));
-            } else if let Some((room, session)) = &mut room {
-                let sessions = known.map(|known| field(known, "sessions").cloned());
-                let sessions = sessions.map(|sessions| sessions.unwrap_or(Value::Object(Vec::new())));
-                form(book, room, (one, other), sessions.as_ref(), session);
-            }
+    for (one, other) in ids::pairs(&active) {
+        let id = ids::edge(one, other);
+        let known = book.record(ids::EDGE, &id);
+        if known.is_some_and(|known| status(known) != FORMING) {
+            book.use_link((one, other));
+        } else if let Some((room, session)) = &mut room {
+            let sessions = known.map(|known| field(known, "sessions").cloned());
+            let sessions = sessions.map(|sessions| sessions.unwrap_or(Value::Object(Vec::new())));
+            form(book, room, (one, other), sessions.as_ref(), session);
         }
     }
     if let Some((room, _)) = room {

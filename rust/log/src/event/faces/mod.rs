@@ -208,7 +208,7 @@ pub fn ties_of<'a>(said: &'a SaidRecord<'a>) -> impl Iterator<Item = &'static Ti
 pub struct Face {
     /// Its name.
     pub name: &'static str,
-    /// What its ids begin with, up to a colon. Nobody else may write such ids.
+    /// What its ids begin with, up to a colon. No other writer may use such ids.
     pub prefixes: &'static [&'static str],
     /// What its records are looked up by.
     pub indexes: &'static [FaceIndex],
