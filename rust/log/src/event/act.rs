@@ -78,9 +78,19 @@ pub fn each_named(op: Op, id: &[u8], record: &[u8], mut show: impl FnMut(&[u8]))
     }
 }
 
-/// What an event asks of those who take it in, beyond what its line does.
+impl IncomingEvents {
+    /// Lines of these lengths, with what acts among them need beyond their lines.
+    pub fn of<'a>(lines: impl Iterator<Item = (usize, Option<(Op, &'a [u8], &'a [u8])>)>) -> Self {
+        lines.fold(Self::default(), |sum, (bytes, event)| {
+            let own = sum.and(Self::one(bytes));
+            event.map_or(own, |(op, id, record)| own.and(beyond(op, id, record)))
+        })
+    }
+}
+
+/// The memory that an event needs in a state, beyond that of its line.
 pub fn beyond(op: Op, id: &[u8], record: &[u8]) -> IncomingEvents {
-    let Some(rules) = rules_of(id).filter(|_| op == Op::Act) else {
+    let Some(rules) = (op == Op::Act).then(|| rules_of(id)).flatten() else {
         return IncomingEvents::default();
     };
     let further = (rules.most_touched)(ids_named(record));

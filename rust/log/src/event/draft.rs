@@ -6,7 +6,6 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::act::beyond;
 use super::draft_value::RECORD_FIELDS;
 use super::expiry::check_expiry;
 use super::faces::{act_id, face_of, is_of_acts};
@@ -92,17 +91,12 @@ impl Draft {
         self.changes.iter().any(|change| change.op == Op::Patch)
     }
 
-    /// What it asks of those who write it or take it in.
+    /// The memory that its changes need, to be written and applied.
     pub fn coming(&self) -> IncomingEvents {
-        let lengths = self.changes.iter().map(|change| change.id.len() + change.record.len());
-        let own = IncomingEvents {
-            events: self.changes.len(),
-            bytes: lengths.clone().sum(),
-            longest: lengths.max().unwrap_or(0),
-            further: 0,
-        };
-        let acts = self.changes.iter().filter(|change| change.op == Op::Act);
-        acts.fold(own, |sum, act| sum.and(beyond(act.op, self.id(act), self.record(act))))
+        IncomingEvents::of(self.changes.iter().map(|change| {
+            let (id, record) = (self.id(change), self.record(change));
+            (id.len() + record.len(), Some((change.op, id, record)))
+        }))
     }
 
     /// Asks for memory for the next change. A draft that is still small needs none that could not be had.

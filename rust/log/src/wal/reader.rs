@@ -10,9 +10,8 @@ use memchr::{memchr, memchr_iter};
 use crate::damage::DamageKind;
 use crate::digest::{at_once, sha256_runs};
 use crate::disk::{DiskFile, read_over, read_upto};
-use crate::event::act::beyond;
 use crate::event::line::{Event, Fault, Trust, named_hash};
-use crate::event::{HASH_PREFIX_BYTES, IncomingEvents, Op};
+use crate::event::{HASH_PREFIX_BYTES, IncomingEvents};
 use crate::json::MAX_LINE_BYTES;
 use crate::memory::{self, Refused, gathered};
 use crate::ordered::in_order;
@@ -59,18 +58,11 @@ pub struct LogPiece {
 impl LogPiece {
     /// What a sink needs for its lines.
     pub fn coming(&self) -> IncomingEvents {
-        let own = IncomingEvents {
-            events: self.lines.len(),
-            bytes: self.bytes.len(),
-            longest: self.lines.iter().map(|line| line.range.len()).max().unwrap_or(0),
-            further: 0,
-        };
-        let acts = self.lines.iter().filter_map(|line| {
-            let event = line.event.as_ref().ok().filter(|event| event.op == Op::Act)?;
-            let text = self.text(line);
-            Some(beyond(event.op, event.record_id(text), event.record(text)))
-        });
-        acts.fold(own, IncomingEvents::and)
+        IncomingEvents::of(self.lines.iter().map(|line| {
+            let (text, event) = (self.text(line), line.event.as_ref().ok());
+            let parts = event.map(|event| (event.op, event.record_id(text), event.record(text)));
+            (text.len(), parts)
+        }))
     }
 
     /// The bytes of one of its lines, without the newline.
@@ -231,8 +223,9 @@ fn proven(bytes: &mut [u8], start: usize, newlines: &[usize], untrusted: usize) 
     Ok(proven)
 }
 
-/// Reads on until the line ends; gives the newline's place from `origin`. An overlong rest is not kept.
-fn reach_newline(
+/// Reads on behind `bytes`, whose last line begins at `start`, until the line ends; gives the newline's place from `origin`. An
+/// overlong rest is not kept.
+pub fn reach_newline(
     file: &dyn DiskFile,
     origin: u64,
     end: u64,

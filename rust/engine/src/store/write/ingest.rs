@@ -17,13 +17,11 @@ use chronolog::event::draft_value::JsonFields;
 use chronolog::event::faces::{ERASURES, VECTORS, face_of};
 use chronolog::json::{self, MAX_LINE_BYTES, Value};
 use chronolog::ordered::in_order;
+use chronolog::wal::reader::reach_newline;
 use chronomemory_search::blocks::{BlockMisfit, misfit};
 use chronomemory_state::state::unspelled;
 
 const PIECE_BYTES: u64 = 2 * 1024 * 1024;
-
-/// How much more is read when a row reaches beyond its piece.
-const REACH_BYTES: usize = 64 * 1024;
 
 const ID_DIGITS: usize = 32;
 
@@ -240,16 +238,12 @@ fn read_rows(
         }
     }
     let inside = bytes.len();
-    // The last row that begins here may end beyond. Of one that is too long no more is read.
-    let begin = memrchr(b'\n', &bytes).map_or(0, |newline| newline + 1);
-    while at < inside && bytes.last() != Some(&b'\n') && bytes.len() - begin <= MAX_LINE_BYTES {
-        let known = bytes.len();
-        if read_upto(file, &mut bytes, origin + known as u64, REACH_BYTES)? == 0 {
-            break;
-        }
-        if let Some(newline) = memchr(b'\n', &bytes[known..]) {
-            bytes.truncate(known + newline + 1);
-        }
+    let last = memrchr(b'\n', &bytes).map_or(0, |newline| newline + 1);
+    // The last row that begins here may end beyond.
+    if last < inside
+        && let Some(newline) = reach_newline(file, origin, length, last, &mut bytes)?
+    {
+        bytes.truncate(newline + 1);
     }
     while at < inside {
         let end = memchr(b'\n', &bytes[at..]).map_or(bytes.len(), |newline| at + newline);
