@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import importlib
-from types import ModuleType
-from typing import TYPE_CHECKING, Any
 
+# Type checkers take it for true. Importing typing would cost more than the rest of this module.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from types import ModuleType
+    from typing import Any
+
     from chronomemory import metrics, query
     from chronomemory._core import __version__
     from chronomemory.compat.bridge import EsdbBridge, EsdbRecord, EsdbStatus
@@ -99,8 +102,7 @@ _HOMES = {
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 _MODULES = frozenset({"metrics", "query"})
 
-
-#: What to do where files of this package are gone or were replaced.
+#: The advice if files of this package are missing or were replaced.
 _OTHER_PACKAGE = (
     "files of chronomemory-rs are missing or not its own: the package that PyPI calls chronomemory is another"
     " one and has the same import name. Take both away and put this one back: pip uninstall chronomemory"

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from chronomemory import blocks
 from chronomemory.blocks.configuration import Place
@@ -31,9 +31,7 @@ from chronomemory.face.results import Result, counted
 from chronomemory.scope import NOT_GIVEN
 from chronomemory.search import Hit
 from chronomemory.tools import Tools, is_generic, memory_tools, profile
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
+from chronomemory.types import Unpack
 
 Extractor = Callable[[Sequence[Mapping[str, str]]], Iterable[str]]
 Messages = str | Mapping[str, str] | Sequence[Mapping[str, str]]

@@ -9,13 +9,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
+from chronomemory._core import Reader
 from chronomemory.errors import InvalidArgument
 from chronomemory.face.arguments import refuse, word
-
-if TYPE_CHECKING:
-    from chronomemory._core import Reader
 
 _MOST_BYTES = 256
 _UNSEEN = re.compile("[\\x00-\\x1f\\x7f-\\x9f\\u2028\\u2029\\ud800-\\udfff]")

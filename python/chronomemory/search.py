@@ -7,13 +7,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from chronomemory._core import Reader
 from chronomemory.errors import StaleCursor
 from chronomemory.face import arguments as check
 from chronomemory.face.moments import micros
 from chronomemory.filters import Filter, filter_terms
+from chronomemory.numpy_later import Floats, npt
 from chronomemory.record import INFRASTRUCTURE_KINDS, ChronoRecord
 from chronomemory.scope import Scope
 from chronomemory.selection import (
@@ -26,13 +27,9 @@ from chronomemory.selection import (
     view_of,
     warn_of_stamps,
 )
-from chronomemory.types import HasEngine
+from chronomemory.types import HasEngine, Unpack
 from chronomemory.vectors import TOKEN_SPACE, Space, float_rows
 from chronomemory.watching import timed
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-    from typing_extensions import Unpack
 
 _CHOICE_ID = "search:fields"
 _FACE = "search"
@@ -204,7 +201,7 @@ def _read(
     return vector, tokens
 
 
-def _hex(rows: check.Floats | None) -> str | None:
+def _hex(rows: Floats | None) -> str | None:
     return None if rows is None else rows.tobytes().hex()
 
 

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from chronomemory._core import Engine, Reader, Walk, canonical_json, parse_json
 from chronomemory.face.arguments import LAST_SEQ, count, flag, must, refuse, string
@@ -17,10 +17,7 @@ from chronomemory.face.moments import EPOCH, micros
 from chronomemory.filters import Filter, filter_terms, where_json
 from chronomemory.record import RAG_CONFIDENCE, ChronoRecord
 from chronomemory.scope import Answer, Scope
-from chronomemory.types import HasEngine
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
+from chronomemory.types import HasEngine, Unpack
 
 _ORDERS = ("created_at", "updated_at", "happened_at", "confidence", "id")
 #: Shorter names of the moments, and what cursors and the engine call them.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -11,6 +12,11 @@ from chronomemory._core import Engine
 from chronomemory.event import WalEvent
 from chronomemory.face.results import Fields
 from chronomemory.record import ChronoRecord
+
+if sys.version_info >= (3, 11):
+    from typing import Unpack as Unpack
+else:
+    from typing_extensions import Unpack as Unpack
 
 #: Called now and then with what is done and what there is to do.
 Progress = Callable[[int, int], object]

@@ -7,7 +7,7 @@ import stat
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, overload
+from typing import Any, TypedDict, overload
 
 from chronomemory._core import token_rows
 from chronomemory.embedders.protocol import as_tokens
@@ -23,15 +23,12 @@ from chronomemory.face import arguments as check
 from chronomemory.face.results import Fields
 from chronomemory.filters import Where, where_json
 from chronomemory.layout import unlinked
-from chronomemory.numpy_later import np, npt
+from chronomemory.numpy_later import Floats, np, npt
 from chronomemory.record import ChronoRecord
 from chronomemory.scope import Answer, answered
-from chronomemory.types import EngineHolder, HasEngine, Progress
+from chronomemory.types import EngineHolder, HasEngine, Progress, Unpack
 from chronomemory.updates import retry_in_turn
 from chronomemory.watching import timed
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
 
 #: The space of tokens when none is named, and how many codes a row of a new one has room for.
 TOKEN_SPACE, MOST_CODES = "tokens", 48
@@ -85,7 +82,7 @@ class NearestOptions(TypedDict, total=False):
     where: Where | None
 
 
-def float_rows(vectors: object, dimensions: tuple[int, ...]) -> check.Floats:
+def float_rows(vectors: object, dimensions: tuple[int, ...]) -> Floats:
     """Return vectors as a matrix; a single vector is a matrix of one row."""
     return np.atleast_2d(check.floats("vector", vectors, dimensions))
 
@@ -172,7 +169,7 @@ class Vectors:
         return self._attach(ids, codes, space, model, rows[0].shape[1])
 
     def _attach(
-        self, ids: list[str], rows: check.Floats, space: str | None, model: str | None, tokens: int = 0
+        self, ids: list[str], rows: Floats, space: str | None, model: str | None, tokens: int = 0
     ) -> range:
         named = check.string_or_none("space", space), check.string_or_none("model", model)
         attached = self._store.engine.vectors.attach((ids, rows, *named, tokens))
@@ -185,7 +182,7 @@ class Vectors:
         )
         return removed > 0
 
-    def get(self, record_id: str, *, space: str | None = None) -> check.Floats | None:
+    def get(self, record_id: str, *, space: str | None = None) -> Floats | None:
         """Return the embedding of a record, bit for bit, or None; a damaged row raises ``LogCorrupted``."""
         found = self._store.engine.vectors.embedding(
             check.string("id", record_id), space=check.string_or_none("space", space)
@@ -233,7 +230,7 @@ class Vectors:
         named = [[Neighbour(*hit) for hit in hits] for hits in found]
         return answered(engine, named if queries.ndim == 2 else named[0], is_any=any(named))
 
-    def matrix(self, *, space: str | None = None) -> tuple[list[str], check.Floats]:
+    def matrix(self, *, space: str | None = None) -> tuple[list[str], Floats]:
         """Return the ids and the read-only, unchecked matrix of the embeddings seen here, in file order."""
         tried = None
         while True:
@@ -276,7 +273,7 @@ class Vectors:
                 found[number] = replace(space, rows=rows, living=rows, bytes=size, damaged=damaged)
         return found
 
-    def codes(self, rows: list[check.Floats], space: str, most: int | None = None) -> check.Floats:
+    def codes(self, rows: list[Floats], space: str, most: int | None = None) -> Floats:
         """Return a row of codes for the token vectors of each record, as a space has room for them."""
         room = {known.name: known.dim // _CODE_FLOATS for known in self.spaces() if known.tokens}.get(space)
         if most is not None and check.count("most", most, 1) != (room or most):
@@ -384,7 +381,7 @@ def _ids(given: Iterable[str]) -> list[str]:
     return check.strings("ids", given)
 
 
-def _tokens(given: object) -> check.Floats:
+def _tokens(given: object) -> Floats:
     rows = check.floats("tokens", given, (2,))
     if not rows.size:
         raise check.must("tokens", "have at least one row and one column", rows.shape)
@@ -398,7 +395,7 @@ def _least(score: float) -> float:
     return float(near if float(near) >= score else np.nextafter(near, np.float32(np.inf)))
 
 
-def _mapped(path: str, rows: int, dim: int) -> check.Floats | None:
+def _mapped(path: str, rows: int, dim: int) -> Floats | None:
     try:
         with open(path, "rb", opener=unlinked(Path(path).parents[1])) as file:
             found = os.fstat(file.fileno())
@@ -417,7 +414,7 @@ def _rows(
     embed: Callable[[list[str]], npt.ArrayLike | Iterable[npt.ArrayLike]],
     into: str,
     old: Space,
-) -> tuple[dict[str, check.Floats], int]:
+) -> tuple[dict[str, Floats], int]:
     """Return what a model makes of texts, by the ids of their records, and the length of token vectors."""
     made = embed(list(texts.values()))
     with check.contents:
@@ -466,7 +463,7 @@ class _Made:
     text: Callable[[ChronoRecord], str]
     space: str
     model: str
-    rows: dict[str, check.Floats]
+    rows: dict[str, Floats]
     tokens: int
 
     def attach(self) -> tuple[int, list[str]]:

@@ -27,7 +27,7 @@ EXTRAS = (
 WITHOUT = f"""
 import sys
 sys.modules.update(dict.fromkeys({EXTRAS!r}))
-from chronomemory.cli.app import main
+from chronomemory.cli import main
 """
 RUN = """
 sys.argv = ["chronomemory", *sys.argv[1:]]

@@ -1,11 +1,15 @@
-"""Only that is loaded which somebody asks for."""
+"""A module is imported when it is used first, and annotations can be evaluated all the same."""
 
 from __future__ import annotations
 
+import inspect
+import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import get_type_hints
 
 import chronomemory
 import pytest
@@ -13,18 +17,19 @@ import pytest
 
 def loaded_by(script: str) -> set[str]:
     """Run a script in a fresh interpreter, and return the modules that it has loaded."""
-    told = subprocess.run(
+    finished = subprocess.run(
         [sys.executable, "-c", f"{script}\nimport sys; print(*sys.modules)"],
         capture_output=True,
         check=True,
         text=True,
     )
-    return set(told.stdout.splitlines()[-1].split())
+    return set(finished.stdout.splitlines()[-1].split())
 
 
 def test_the_package_alone_loads_next_to_nothing() -> None:
     loaded = loaded_by("import chronomemory")
-    assert not loaded & {"numpy", "pydantic", "rich", "typer", "chronomemory._core", "chronomemory.store"}
+    assert not loaded & {"numpy", "pydantic", "rich", "typer", "typing"}
+    assert {name for name in loaded if name.startswith("chronomemory")} == {"chronomemory"}
     assert "numpy" not in loaded_by("from chronomemory import ChronoStore")
     assert "pydantic" not in loaded_by("from chronomemory import ChronoStore, DepGraph, EsdbBridge")
 
@@ -36,6 +41,44 @@ def test_a_command_loads_what_it_needs() -> None:
     assert not loaded_by(run.format(["--version"])) & {"numpy", "pydantic", "rich.text", "chronomemory.store"}
     assert not loaded_by(run.format(["get", "A"])) & {"numpy", "chronomemory.blocks"}
     assert "chronomemory.blocks" in loaded_by(run.format(["recall", "--help"]))
+
+
+def test_the_version_is_shown_without_the_command_line() -> None:
+    run = (
+        "import sys\nsys.argv = ['chronomemory', '--version']\nfrom chronomemory.__main__ import main\nmain()"
+    )
+    assert not loaded_by(run) & {"typer", "typing", "chronomemory.cli"}
+
+
+def test_an_interrupt_during_the_import_ends_the_command_quietly(tmp_path: Path) -> None:
+    (tmp_path / "typer.py").write_text("raise KeyboardInterrupt")
+    finished = subprocess.run(
+        [sys.executable, "-m", "chronomemory", "status"],
+        capture_output=True,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+    )
+    assert (finished.returncode, finished.stdout, finished.stderr) == (130, b"", b"")
+
+
+def public_functions(name: str) -> Iterator[object]:
+    """Yield what a public name is, and the public methods and properties if it is a class."""
+    found = getattr(chronomemory, name)
+    if isinstance(found, type):
+        yield found
+        for attribute in dir(found):
+            member = inspect.getattr_static(found, attribute)
+            member = getattr(member, "fget", None) or getattr(member, "__func__", member)
+            if inspect.isfunction(member) and (not attribute.startswith("_") or attribute == "__init__"):
+                yield member
+    elif inspect.isfunction(found):
+        yield found
+
+
+@pytest.mark.parametrize("name", chronomemory.__all__)
+def test_annotations_of_public_names_can_be_evaluated(name: str) -> None:
+    """For frameworks that make schemas of functions: no annotation names what only type checkers import."""
+    for function in public_functions(name):
+        assert isinstance(get_type_hints(function), dict)
 
 
 def test_numbers_are_loaded_with_the_first_vector(tmp_path: Path) -> None:
@@ -53,22 +96,22 @@ def test_numbers_are_loaded_with_the_first_vector(tmp_path: Path) -> None:
 
 
 def test_files_that_another_package_replaced_are_noticed(tmp_path: Path) -> None:
-    """What is left when the package with the same import name was put over this one, and taken away again."""
+    """Files are missing after a package with the same import name was installed over this one and removed."""
     package = Path(chronomemory.__file__).parent
     broken = tmp_path / "chronomemory"
     shutil.copytree(package, broken, ignore=shutil.ignore_patterns("*.so", "__pycache__", "store.py"))
     script = "import chronomemory\ntry: chronomemory.ChronoStore\nexcept ImportError as error: print(error)"
-    told = subprocess.run(
+    finished = subprocess.run(
         [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n{script}"],
         capture_output=True,
         text=True,
         check=True,
     )
-    assert "No module named 'chronomemory.store'" in told.stdout
-    assert "pip uninstall chronomemory chronomemory-rs; pip install chronomemory-rs" in told.stdout
+    assert "No module named 'chronomemory.store'" in finished.stdout
+    assert "pip uninstall chronomemory chronomemory-rs; pip install chronomemory-rs" in finished.stdout
 
 
-def test_episodes_are_loaded_when_somebody_asks_and_their_parsers_when_a_rule_does() -> None:
+def test_episodes_are_loaded_on_use_and_their_parsers_with_the_first_rule() -> None:
     assert "chronomemory.episodes" not in loaded_by("from chronomemory import ChronoStore")
     assert not loaded_by("from chronomemory import Memory") & {"sqlglot", "cronsim", "agents"}
     loaded = loaded_by("from chronomemory.episodes import ChronoMemoryStore, ConsolidationRunner")
@@ -81,7 +124,7 @@ def test_episodes_are_loaded_when_somebody_asks_and_their_parsers_when_a_rule_do
     assert "chronomemory.episodes" in loaded_by(run.format(["episodes", "--help"]))
 
 
-def test_pages_are_loaded_when_somebody_asks() -> None:
+def test_pages_are_loaded_on_use() -> None:
     assert not loaded_by("from chronomemory import ChronoStore, Memory") & {
         "chronomemory.pages",
         "ruamel.yaml",
@@ -91,7 +134,7 @@ def test_pages_are_loaded_when_somebody_asks() -> None:
     assert not loaded & {"pydantic", "chronomemory.blocks", "chronomemory.episodes", "chronomemory.graph"}
 
 
-def test_a_graph_is_loaded_when_somebody_asks() -> None:
+def test_a_graph_is_loaded_on_use() -> None:
     assert "chronomemory.graph" not in loaded_by("from chronomemory import ChronoStore, Memory")
     loaded = loaded_by("from chronomemory.graph import Workspace")
     assert not loaded & {"networkx", "pydantic", "chronomemory.blocks", "chronomemory.episodes"}
@@ -116,8 +159,8 @@ def test_the_server_is_loaded_when_it_serves_and_by_nothing_else() -> None:
     assert not loaded_by("import chronomemory.mcp.server") & {"chronomemory.pages", "ruamel.yaml"}
 
 
-def test_a_server_that_is_only_asked_loads_what_answers(tmp_path: Path) -> None:
-    """Its first answer waits for every module: vectors, blocks and a terminal have no part in it."""
+def test_a_server_loads_the_modules_of_the_tools_that_are_called(tmp_path: Path) -> None:
+    """The first answer of a search waits for no module of vectors, blocks or the terminal."""
     pytest.importorskip("mcp.server", reason="the extra mcp is not installed")
     use = (
         "import asyncio, sys\nfrom chronomemory import ChronoStore, Scope\n"
@@ -126,12 +169,12 @@ def test_a_server_that_is_only_asked_loads_what_answers(tmp_path: Path) -> None:
         "module = server_module()\nfrom mcp import Client\n"
         "async def ask(served):\n"
         "    async with Client(module.make_server(served)) as client:\n"
-        "        told = await client.call_tool('search_memories', {'query': 'tea'})\n"
-        "        assert 'nothing found' in told.content[0].text, told\n"
+        "        answer = await client.call_tool('search_memories', {'query': 'tea'})\n"
+        "        assert 'nothing found' in answer.content[0].text, answer\n"
         "        unasked = {'numpy', 'rich.text', 'chronomemory.blocks', 'chronomemory.pages'}\n"
         "        assert not unasked & set(sys.modules), unasked & set(sys.modules)\n"
-        "        told = await client.call_tool('add_memory', {'content': 'Tea at four'})\n"
-        "        assert 'added' in told.content[0].text, told\n"
+        "        answer = await client.call_tool('add_memory', {'content': 'Tea at four'})\n"
+        "        assert 'added' in answer.content[0].text, answer\n"
         f"with ChronoStore({str(tmp_path)!r}) as store:\n    asyncio.run(ask(ServedStore(store, Scope())))\n"
     )
     assert {"numpy", "chronomemory.blocks"} <= loaded_by(use)
@@ -160,10 +203,10 @@ def test_every_name_is_there_and_no_other() -> None:
     assert set(chronomemory.__all__) <= set(dir(chronomemory))
     homes = {name for names in chronomemory._HOMES.values() for name in names}
     assert homes | chronomemory._MODULES == set(chronomemory.__all__)
-    with pytest.raises(AttributeError, match="has no attribute 'Nobody'"):
-        _ = chronomemory.Nobody
+    with pytest.raises(AttributeError, match="has no attribute 'Missing'"):
+        _ = chronomemory.Missing
 
 
-def test_the_class_that_the_readme_sells_is_at_the_root() -> None:
+def test_the_class_of_the_readme_is_at_the_root() -> None:
     assert chronomemory.Memory is sys.modules["chronomemory.memory"].Memory
     assert chronomemory.query.what_is_known.__module__ == "chronomemory.compat.query"

@@ -36,9 +36,9 @@ class Dumps(Protocol):
 
 
 #: Where a memory is.
-Place: TypeAlias = "str | os.PathLike[str] | ChronoStore | Blocks"
+Place: TypeAlias = str | os.PathLike[str] | ChronoStore | Blocks
 #: What says how it should be; an object is one with ``model_dump()``.
-Config: TypeAlias = "str | os.PathLike[str] | Mapping[str, Any] | Dumps"
+Config: TypeAlias = str | os.PathLike[str] | Mapping[str, Any] | Dumps
 
 #: The model that needs no server.
 _OFFLINE = "lexical"

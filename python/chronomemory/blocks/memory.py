@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 from itertools import chain
-from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
+from typing import Any, TypedDict, TypeVar
 
 from chronomemory._core import Edition
 from chronomemory.blocks.clock import Clock
@@ -90,10 +90,8 @@ from chronomemory.filters import Where, where_json
 from chronomemory.record import ChronoRecord
 from chronomemory.scope import NOT_GIVEN, Scope
 from chronomemory.store import ChronoStore
+from chronomemory.types import Unpack
 from chronomemory.watching import timed
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
 
 T = TypeVar("T")
 Own = TypeVar("Own", bound="Memory")

@@ -7,15 +7,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from chronomemory.blocks.configuration import Config, Place, configured
 from chronomemory.blocks.engine import Blocks
 from chronomemory.blocks.memory import Memory, MemoryModels, MemoryOptions
 from chronomemory.face.awaited import Awaited, awaited_verb, entered
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
+from chronomemory.types import Unpack
 
 Own = TypeVar("Own", bound="MemorySystem")
 

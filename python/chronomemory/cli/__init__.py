@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
-from chronomemory.cli.app import app, main
+from chronomemory.__main__ import main
+from chronomemory.cli.app import app
 
 __all__ = ["app", "main"]

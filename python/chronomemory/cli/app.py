@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from io import TextIOWrapper
 from typing import Annotated, Any, ClassVar
 
 import typer
@@ -16,8 +14,6 @@ from chronomemory.cli.loading import LoadedGroup
 from chronomemory.cli.output import clean
 
 _NAME = "chronomemory"
-#: The exit code after Ctrl-C, as shells report it.
-INTERRUPTED = 130
 
 _NOTES = "\n\n".join(
     (
@@ -135,14 +131,3 @@ def help_(
 ) -> None:
     """Show what a command does and takes."""
     app([*(command or []), "--help"], prog_name=_NAME)
-
-
-def main() -> None:
-    try:
-        # A terminal that cannot spell a character shows another one, rather than a traceback.
-        for stream in (sys.stdout, sys.stderr):
-            if isinstance(stream, TextIOWrapper):
-                stream.reconfigure(errors="replace")
-        app(prog_name=_NAME)
-    except KeyboardInterrupt:
-        sys.exit(INTERRUPTED)

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Protocol, TypeAlias, TypeGuard, runtime_checkable
 
 from chronomemory.errors import InvalidArgument, InvalidRecord
-from chronomemory.numpy_later import np, npt
+from chronomemory.numpy_later import Floats, np
 
-Vector: TypeAlias = "npt.NDArray[np.float32]"
-Matrix: TypeAlias = "npt.NDArray[np.float32]"
+Vector: TypeAlias = Floats
+Matrix: TypeAlias = Floats
 
 
 @runtime_checkable

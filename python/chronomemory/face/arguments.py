@@ -12,12 +12,11 @@ from functools import wraps
 from numbers import Integral, Real
 from pathlib import Path
 from types import FunctionType, TracebackType
-from typing import Any, TypeAlias, TypeGuard, TypeVar, cast
+from typing import Any, TypeGuard, TypeVar, cast
 
 from chronomemory.errors import InvalidArgument, InvalidRecord
-from chronomemory.numpy_later import np, npt
+from chronomemory.numpy_later import Floats, np, npt
 
-Floats: TypeAlias = "npt.NDArray[np.float32]"
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _One = TypeVar("_One")
 _Choice = TypeVar("_Choice", bound=Enum)

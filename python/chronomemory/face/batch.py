@@ -19,7 +19,7 @@ from chronomemory.errors import ChronoError, StoreLocked, WriteConflict
 from chronomemory.event import WalEvent
 from chronomemory.face.arguments import contents, within
 from chronomemory.face.moments import Now, micros
-from chronomemory.numpy_later import np, npt
+from chronomemory.numpy_later import Floats, np
 from chronomemory.record import ChronoRecord
 from chronomemory.scope import SHARED, Scope
 from chronomemory.types import HasEngine
@@ -71,17 +71,16 @@ class Face:
 
 #: An edition, where the log ended, records, and numbers for the scopes of those that may be changed.
 Fetched: TypeAlias = tuple[Edition, tuple[str, int], list[ChronoRecord | None], list[int | None]]
-Vector: TypeAlias = "npt.NDArray[np.float32]"
 #: Ids, their rows, the space and the model, and the length of token vectors if the rows are codes of them.
-Attachment: TypeAlias = "tuple[list[str], npt.NDArray[np.float32], str | None, str | None, int]"
+Attachment: TypeAlias = tuple[list[str], Floats, str | None, str | None, int]
 
 
 class Attachments:
     """Embeddings by record, each with its space and the model that made it, and codes of tokens."""
 
     def __init__(self) -> None:
-        self._pending: dict[str, tuple[Vector, str, str]] = {}
-        self._codes: dict[str, tuple[Vector, str, str, int]] = {}
+        self._pending: dict[str, tuple[Floats, str, str]] = {}
+        self._codes: dict[str, tuple[Floats, str, str, int]] = {}
 
     def __len__(self) -> int:
         return len(self._pending) + len(self._codes)
@@ -89,11 +88,11 @@ class Attachments:
     def __iter__(self) -> Iterator[str]:
         return iter(self._pending.keys() | self._codes.keys())
 
-    def add(self, record_id: str, vector: Vector, space: str, model: str) -> None:
+    def add(self, record_id: str, vector: Floats, space: str, model: str) -> None:
         """Carry an embedding for a record, in place of one that is carried already."""
         self._pending[record_id] = (vector, space, model)
 
-    def add_codes(self, record_id: str, codes: Vector, space: str, model: str, dim: int) -> None:
+    def add_codes(self, record_id: str, codes: Floats, space: str, model: str, dim: int) -> None:
         """Carry the codes of a record's tokens likewise; their vectors had ``dim`` numbers each."""
         self._codes[record_id] = (codes, space, model, dim)
 
@@ -101,13 +100,13 @@ class Attachments:
         self._pending.pop(record_id, None)
         self._codes.pop(record_id, None)
 
-    def get(self, record_id: str) -> Vector | None:
+    def get(self, record_id: str) -> Floats | None:
         found = self._pending.get(record_id)
         return None if found is None else found[0]
 
     def by_space(self) -> list[Attachment]:
         """Return the embeddings as the engine takes them; it refuses those that their space cannot hold."""
-        members: dict[tuple[str, str, int, int], dict[str, Vector]] = {}
+        members: dict[tuple[str, str, int, int], dict[str, Floats]] = {}
         for record_id, (vector, space, model) in self._pending.items():
             members.setdefault((space, model, 0, len(vector)), {})[record_id] = vector
         for record_id, (codes, space, model, dim) in self._codes.items():
@@ -279,17 +278,17 @@ class Connection:
         self._check_writable()
         self._acts.append(("act", event))
 
-    def attach(self, record_id: str, vector: Vector, space: str, model: str) -> None:
+    def attach(self, record_id: str, vector: Floats, space: str, model: str) -> None:
         """Give a record that this batch writes an embedding, when it is written."""
         self._check_written(record_id)
         self._attachments.add(record_id, vector, space, model)
 
-    def attach_codes(self, record_id: str, codes: Vector, space: str, model: str, dim: int) -> None:
+    def attach_codes(self, record_id: str, codes: Floats, space: str, model: str, dim: int) -> None:
         """Give it the codes of its tokens likewise; their vectors had ``dim`` numbers each."""
         self._check_written(record_id)
         self._attachments.add_codes(record_id, codes, space, model, dim)
 
-    def attached(self, record_id: str) -> Vector | None:
+    def attached(self, record_id: str) -> Floats | None:
         """Return the embedding that a record gets with this batch, or None."""
         return self._attachments.get(record_id)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import Any, TypedDict
 
 from chronomemory._core import Engine, Reader
 from chronomemory.face.arguments import count, path, string, strings, word
@@ -56,9 +56,7 @@ from chronomemory.graph.view import (
 )
 from chronomemory.scope import Scope
 from chronomemory.selection import view_of
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
+from chronomemory.types import Unpack
 
 _DIRECTIONS = ("out", "in", "both")
 _NETWORK = "graph.edges"

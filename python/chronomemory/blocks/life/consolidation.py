@@ -11,7 +11,7 @@ import math
 import uuid
 from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from chronomemory._core import Edition
 from chronomemory.blocks.engine import READER, SPACES, Blocks
@@ -38,15 +38,10 @@ from chronomemory.face.batch import Connection
 from chronomemory.face.models import NoAnswer, Unanswered, rehearse
 from chronomemory.face.results import Result, counted
 from chronomemory.face.spaces import Reading
+from chronomemory.numpy_later import np, npt
 from chronomemory.record import ChronoRecord
 from chronomemory.scope import Scope, carrying
 from chronomemory.types import HasEngine
-
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-else:
-    from chronomemory import numpy_later as np
 
 #: For each newcomer the active blocks that are like it, with the cosine.
 Near = list[list[tuple[str, float]]]

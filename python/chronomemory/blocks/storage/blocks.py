@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from chronomemory.blocks.engine import SPACES
 from chronomemory.blocks.errors import IntegrityError, UnknownBlock
@@ -25,12 +25,10 @@ from chronomemory.face.arguments import (
 from chronomemory.face.batch import Connection
 from chronomemory.face.moments import now
 from chronomemory.face.spaces import embedding_of, has_embedding
+from chronomemory.numpy_later import npt
 from chronomemory.record import ChronoRecord
 from chronomemory.scope import Scope, carrying
 from chronomemory.types import HasEngine
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 DEFAULT_CONFIDENCE = 0.50
 DEFAULT_LAMBDA = 0.01
