@@ -127,7 +127,7 @@ class TestSavedUnderAWriter:
             return real(*given, **options)
 
         if not can_swap:
-            monkeypatch.setattr(swapping, "_EXCHANGE", None)
+            monkeypatch.setattr(swapping, "_exchange", lambda *_: False)
         monkeypatch.setattr(module, step, save_first)
         pages.append("topic-tea", "three", ["tea"])
         assert saves == []

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import fcntl
+import importlib
 import os
 import re
-import secrets
 import stat
 import sys
 import time
@@ -34,9 +33,7 @@ _DRAFT_SECONDS = 60
 _MANY_FILES = 256
 _PATIENCE_SECONDS = 10.0
 _LOOK_SECONDS = 0.002
-#: Lets two names change places in one step, on Linux or macOS; both call that flag 2.
-_LIBC = ctypes.CDLL(None, use_errno=True)
-_EXCHANGE = getattr(_LIBC, "renameat2", None) or getattr(_LIBC, "renameatx_np", None)
+#: The flag of renameat2 (Linux) and renameatx_np (macOS) that exchanges two names.
 _SWAP = 2
 
 
@@ -212,7 +209,7 @@ class Folder:
 
     def _draft(self, folder: int, content: bytes, target: str, of: str, *, synced: bool) -> str:
         """Write a draft ``of`` a file, named after it, with the mode of the file that it replaces."""
-        name = f".{secrets.token_hex(8)}{'.' if of else ''}{of}{PART}"
+        name = f".{os.urandom(8).hex()}{'.' if of else ''}{of}{PART}"
         mode = _mode(folder, target)
         handle = create_file(name, os.O_WRONLY | os.O_EXCL, self._mode() if mode is None else PRIVATE, folder)
         try:
@@ -304,9 +301,11 @@ def _put_over(folder: int, part: str, name: str, is_known: Callable[[str, bytes 
 
 
 def _exchange(folder: int, one: str, other: str) -> bool:
-    if _EXCHANGE is None:
+    libc = importlib.import_module("ctypes").CDLL(None)
+    exchange = getattr(libc, "renameat2", None) or getattr(libc, "renameatx_np", None)
+    if exchange is None:
         return False
-    return bool(_EXCHANGE(folder, os.fsencode(one), folder, os.fsencode(other), _SWAP) == 0)
+    return bool(exchange(folder, os.fsencode(one), folder, os.fsencode(other), _SWAP) == 0)
 
 
 def _mode(folder: int, name: str) -> int | None:
