@@ -375,8 +375,19 @@ class Walk:
     def __iter__(self) -> Walk: ...
     def __next__(self) -> ChronoRecord: ...
     def __length_hint__(self) -> int: ...
-    def lines(self, count: int) -> list[tuple[str, str, bytes] | ChronoRecord]:
-        """Return the next records as id, kind and line of an export; as they are if they lack a field."""
+    def lines_without(
+        self,
+        count: int,
+        *,
+        ids: list[str],
+        kind: str,
+        prefixes: Sequence[str],
+        line_of: Callable[[ChronoRecord], bytes],
+    ) -> bytes | None:
+        """Return the next records as lines of an export, without those of others and some; None at the end.
+
+        ``line_of`` makes the line of a record that lacks a field.
+        """
 
     def close(self) -> None: ...
 
@@ -412,5 +423,6 @@ def token_rows(vectors: _Floats, counts: list[int], most: int) -> _Floats: ...
 def unset_attribute(record: ChronoRecord, name: str) -> Any:
     """Return a field of a record that holds only its bytes, and set all that were not assigned before."""
 
+def sha256_hex(content: bytes) -> str: ...
 def event_hash(fields: Mapping[str, Any]) -> str:
     """The hash of an event: of all these fields but ``hash``."""

@@ -43,7 +43,7 @@ def check_target(path: Path, project: Path, *, force: bool) -> None:
 
 
 def write_target(path: Path, parts: Iterable[bytes], project: Path, *, force: bool) -> tuple[int, int]:
-    """Write a file atomically; return the number of parts and bytes. A replaced file keeps its mode."""
+    """Write a file atomically; return the number of lines and bytes. A replaced file keeps its mode."""
     count = written = 0
     draft = path.parent / f".{secrets.token_hex(8)}{PART}"
     handle = create_file(draft, os.O_WRONLY | os.O_EXCL, folder_mode(project))
@@ -53,7 +53,7 @@ def write_target(path: Path, parts: Iterable[bytes], project: Path, *, force: bo
                 os.fchmod(handle, stat.S_IMODE(path.stat().st_mode))
             for part in parts:
                 written += target.write(part)
-                count += 1
+                count += part.count(b"\n")
         _name(draft, path, force=force)
     finally:
         draft.unlink(missing_ok=True)

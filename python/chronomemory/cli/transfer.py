@@ -5,8 +5,9 @@ from __future__ import annotations
 import shutil
 import sys
 import tempfile
-from collections.abc import Container, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -161,7 +162,8 @@ def export(
         total = report.events if history else len(door)
         if file == STDIN:
             with here.out.progress("exporting", beside_answer=True) as progress:
-                here.out.bytes(line.rstrip(b"\n") for line in _followed(lines, total, progress))
+                blocks = _followed(lines, total, progress)
+                here.out.bytes(line for block in blocks for line in block.splitlines())
         else:
             with here.out.progress("exporting") as progress:
                 count, written = write_target(
@@ -195,11 +197,15 @@ def migrate(
         here.out.answer(counts, f"{requirements} and {testcases} came in, {counts['skipped']:,} skipped")
 
 
-def _followed(lines: Iterator[bytes], total: int, progress: Progress | None) -> Iterator[bytes]:
-    for count, line in enumerate(lines):
-        if progress is not None and count % 1_000 == 0:
+def _followed(blocks: Iterator[bytes], total: int, progress: Progress | None) -> Iterator[bytes]:
+    """Yield blocks of lines, and report the progress every thousand lines."""
+    count = shown = 0
+    for block in blocks:
+        if progress is not None and (count == 0 or count - shown >= _LINES_AT_ONCE):
             progress(count, total)
-        yield line
+            shown = count
+        count += block.count(b"\n")
+        yield block
 
 
 @contextmanager
@@ -219,7 +225,7 @@ def _on_disk(path: Path) -> Iterator[Path]:
         yield spooled
 
 
-_LOOKED_AT_ONCE = 1_000
+_LINES_AT_ONCE = 1_000
 #: Ids that begin so are of this store alone: embeddings, erasures, settings, clocks and kept answers.
 _INTERNAL = ("vector:", "search:", "erasure:", "pruned:", config_key(""))
 #: What a line has in it that may be a setting or a frame, however it is spelled.
@@ -234,37 +240,28 @@ def _findings(store: ChronoStore) -> VerifyReport:
     return VerifyReport.from_dict(store.engine.upkeep.findings())
 
 
-def records_of(store: Records, left_out: Container[str] = ()) -> Iterator[bytes]:
-    """Yield every own record as a line, with its times, except those that an import would refuse."""
-    yield from (line for record_id, line in _own_lines(store) if record_id not in left_out)
+def records_of(store: Records, left_out: Iterable[str] = ()) -> Iterator[bytes]:
+    """Yield the own records as blocks of lines, with their times, except those that an import refuses."""
+    walk = store.stream(status=None, faces=True, expired=True)
+    lines = partial(walk.lines_without, ids=list(left_out), kind=OPERATION_KIND, prefixes=_INTERNAL)
+    yield from iter(lambda: lines(_LINES_AT_ONCE, line_of=_line_of), None)
 
 
 def events_of(store: Records) -> Iterator[bytes]:
     """Yield every event of the own records, in the order of the log."""
     lines = {
         parse_json(line)["seq"]: line
-        for record_id, _ in _own_lines(store)
-        for line in store.engine.history(record_id)
+        for block in records_of(store)
+        for record in block.splitlines()
+        for line in store.engine.history(parse_json(record)["id"])
     }
     yield from (lines[seq] + b"\n" for seq in sorted(lines))
 
 
-def _own_lines(store: Records) -> Iterator[tuple[str, bytes]]:
-    engine = store.engine.with_expired()
-    is_scoped = any(engine.scope_names() or ())
-    walk = store.stream(status=None, faces=True, expired=True)
-    while some := walk.lines(_LOOKED_AT_ONCE):
-        lines = [one if isinstance(one, tuple) else _line_of(one) for one in some]
-        owned = engine.are_own([record_id for record_id, _, _ in lines]) if is_scoped else [True] * len(lines)
-        for (record_id, kind, line), is_own in zip(lines, owned, strict=True):
-            if is_own and kind != OPERATION_KIND and not record_id.startswith(_INTERNAL):
-                yield record_id, line
-
-
-def _line_of(record: ChronoRecord) -> tuple[str, str, bytes]:
+def _line_of(record: ChronoRecord) -> bytes:
     times = {"created_at": record.created_at, "updated_at": record.updated_at}
     dates = {name: moment.isoformat() for name, moment in times.items() if moment is not None}
-    return record.id, record.kind, canonical_json({**record.to_dict(), **dates}) + b"\n"
+    return canonical_json({**record.to_dict(), **dates}) + b"\n"
 
 
 def history_of(project_root: Path, report: VerifyReport) -> Iterator[bytes]:

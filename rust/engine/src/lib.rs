@@ -23,7 +23,8 @@ pub use chronolog::event::draft_value::{RECORD_FIELDS, defaults};
 pub use chronolog::event::salt::Salting;
 pub use chronolog::host::{Host, Join, Machine, Randomness, Work};
 pub use chronolog::json::{
-    Cursor, MAX_DEPTH, MAX_INT_DIGITS, Quoted, Value, indented, parse as parse_json, write_f64, write_i64, write_string,
+    Cursor, MAX_DEPTH, MAX_INT_DIGITS, Quoted, Value, indented, members, parse as parse_json, write_f64, write_i64,
+    write_string,
 };
 pub use chronolog::layout::Layout;
 pub use chronolog::log::{Appended, LogStatus};
@@ -42,7 +43,7 @@ pub use chronomemory_state::index::{After, IndexLookup, QueryPlan};
 pub use chronomemory_state::network::{Direction, Net, Steps, islands, reach, routes};
 pub use chronomemory_state::snapshot::{Moments, Stamp};
 pub use chronomemory_state::state::{
-    By, Dated, Edition, ExportLine, Frozen, Listing, MadeAt, PageEnd, Query, Sight, spelled, unspelled,
+    By, Dated, Edition, Frozen, Listing, MadeAt, PageEnd, Query, Sight, spelled, unspelled,
 };
 pub use options::{Checking, Durability, Options, WriterTerms};
 pub use store::{

@@ -263,7 +263,8 @@ impl Engine {
         let since = self.run(py, Core::unchanged)?;
         let frozen = self.run(py, |engine| engine.freeze(&listing, condition.as_ref()))?;
         let rest = Mutex::new(Some((frozen, 0)));
-        Ok(Walk { rest, since })
+        let viewer = Arc::clone(&self.viewer);
+        Ok(Walk { rest, since, viewer })
     }
 
     fn sync(&self, py: Python<'_>) -> PyResult<()> {

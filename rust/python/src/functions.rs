@@ -41,6 +41,12 @@ pub fn store_folder(py: Python<'_>, project_root: PathBuf) -> PyResult<PathBuf> 
     })
 }
 
+/// The SHA-256 of bytes in hex digits.
+#[pyfunction]
+pub fn sha256_hex(content: &[u8]) -> String {
+    sha256(content).text().to_owned()
+}
+
 /// The words of a text as the index knows them.
 #[pyfunction]
 pub fn text_words(text: &str) -> Vec<String> {

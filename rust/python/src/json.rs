@@ -1,7 +1,7 @@
 //! Converts between Python objects and canonical JSON bytes, directly and in one pass.
 
 use std::collections::HashMap;
-use std::sync::{Arc, LazyLock, Mutex, TryLockError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, TryLockError};
 
 use chronomemory::{
     Cursor, Error, MAX_DEPTH, MAX_INT_DIGITS, Quoted, RECORD_FIELDS, write_f64, write_i64, write_string,
@@ -345,33 +345,44 @@ const SHARED_STRINGS: usize = 256;
 const SHARED_STRING_BYTES: usize = 32;
 
 /// Strings that many records have: field names, kinds and statuses.
-static SHARED: LazyLock<Mutex<HashMap<Box<[u8]>, Py<PyString>, FixedState>>> = LazyLock::new(Mutex::default);
+type Strings = HashMap<Box<[u8]>, Py<PyString>, FixedState>;
 
-/// The shared string of a text in UTF-8.
-fn shared_string<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Bound<'py, PyString>> {
-    if text.len() > SHARED_STRING_BYTES {
-        return PyString::from_bytes(py, text);
+static SHARED: LazyLock<Mutex<Strings>> = LazyLock::new(Mutex::default);
+
+/// The shared strings for one record; `None` while another one is read, whose thread may wait for the interpreter.
+struct SharedStrings(Option<MutexGuard<'static, Strings>>);
+
+impl SharedStrings {
+    fn lock() -> Self {
+        Self(match SHARED.try_lock() {
+            Ok(shared) => Some(shared),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        })
     }
-    let mut shared = match SHARED.try_lock() {
-        Ok(shared) => shared,
-        Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-        // The thread that holds it may be waiting for the interpreter.
-        Err(TryLockError::WouldBlock) => return PyString::from_bytes(py, text),
-    };
-    if let Some(known) = shared.get(text) {
-        return Ok(known.bind(py).clone());
+
+    /// A text that other records are likely to have too.
+    fn text<'py>(&mut self, py: Python<'py>, quoted: Quoted<'_>) -> PyResult<Bound<'py, PyString>> {
+        let shared = match &mut self.0 {
+            Some(shared) if !quoted.is_escaped && quoted.inner.len() <= SHARED_STRING_BYTES => shared,
+            _ => return text(py, quoted),
+        };
+        if let Some(known) = shared.get(quoted.inner) {
+            return Ok(known.bind(py).clone());
+        }
+        let made = text(py, quoted)?;
+        if shared.len() < SHARED_STRINGS {
+            shared.insert(quoted.inner.into(), made.clone().unbind());
+        }
+        Ok(made)
     }
-    let made = PyString::from_bytes(py, text)?;
-    if shared.len() < SHARED_STRINGS {
-        shared.insert(text.into(), made.clone().unbind());
-    }
-    Ok(made)
 }
 
 /// Reads canonical JSON that the engine has checked; anything else is a fault of the engine.
 struct Parser<'a, 'py> {
     py: Python<'py>,
     cursor: Cursor<'a>,
+    strings: SharedStrings,
 }
 
 fn broken() -> PyErr {
@@ -379,12 +390,14 @@ fn broken() -> PyErr {
 }
 
 impl<'a, 'py> Parser<'a, 'py> {
+    fn new(py: Python<'py>, text: &'a [u8]) -> Self {
+        let (cursor, strings) = (Cursor::new(text), SharedStrings::lock());
+        Self { py, cursor, strings }
+    }
+
     /// A parser behind the opening brace of an object.
     fn opened(py: Python<'py>, object: &'a [u8]) -> PyResult<Self> {
-        let mut parser = Self {
-            py,
-            cursor: Cursor::new(object),
-        };
+        let mut parser = Self::new(py, object);
         parser.cursor.pass(b"{").ok_or_else(broken)?;
         Ok(parser)
     }
@@ -457,7 +470,7 @@ impl<'a, 'py> Parser<'a, 'py> {
     fn dict(&mut self) -> PyResult<Dict<'py>> {
         let dict = PyDict::new(self.py);
         while let Some(key) = self.key()? {
-            let name = shared_text(self.py, key)?;
+            let name = self.strings.text(self.py, key)?;
             dict.set_item(name, self.value()?)?;
         }
         Ok(dict)
@@ -466,8 +479,7 @@ impl<'a, 'py> Parser<'a, 'py> {
 
 /// A canonical value.
 pub fn value<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Object<'py>> {
-    let cursor = Cursor::new(text);
-    Parser { py, cursor }.value()
+    Parser::new(py, text).value()
 }
 
 /// A text of a canonical record.
@@ -480,10 +492,7 @@ pub fn text<'py>(py: Python<'py>, text: Quoted<'_>) -> PyResult<Bound<'py, PyStr
 
 /// A text that other records are likely to have too.
 pub fn shared_text<'py>(py: Python<'py>, quoted: Quoted<'_>) -> PyResult<Bound<'py, PyString>> {
-    match quoted.is_escaped {
-        true => text(py, quoted),
-        false => shared_string(py, quoted.inner),
-    }
+    SharedStrings::lock().text(py, quoted)
 }
 
 /// A canonical record as a dict of the fields that it has.
@@ -508,7 +517,7 @@ pub fn fields<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<[Option<Object<'py
         let value = match (place, parser.cursor.peek()) {
             (Some(KIND | SOURCE_TYPE | STATUS), Some(b'"')) => {
                 let word = parser.cursor.string().ok_or_else(broken)?;
-                shared_text(py, word)?.into_any()
+                parser.strings.text(py, word)?.into_any()
             }
             _ => parser.value()?,
         };

@@ -58,7 +58,8 @@ mod _core {
         engine::{Edition, Engine, StoreBase},
         functions::{
             after_fork_in_child, after_fork_in_parent, before_fork, canonical_json, event_hash, file_holds,
-            indented_json, parse_json, question_words, statement_pieces, store_folder, text_words, verify_path,
+            indented_json, parse_json, question_words, sha256_hex, statement_pieces, store_folder, text_words,
+            verify_path,
         },
         packed::unset_attribute,
         reader::{Reader, Walk},

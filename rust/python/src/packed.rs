@@ -29,14 +29,16 @@ pub struct OneRecord(Vec<u8>);
 
 impl OneRecord {
     pub fn of(one: Dated<'_>) -> Self {
-        let Dated { record, moments } = one;
-        let mut packed = Vec::with_capacity(MOMENTS_BYTES + record.len());
-        for number in moments.numbers() {
-            packed.extend_from_slice(&number.to_le_bytes());
+        Self::packed(&one, Vec::with_capacity(MOMENTS_BYTES + one.record.len()))
+    }
+
+    fn packed(one: &Dated<'_>, mut empty: Vec<u8>) -> Self {
+        for number in one.moments.numbers() {
+            empty.extend_from_slice(&number.to_le_bytes());
         }
-        packed.push(moments.doubt as u8);
-        packed.extend_from_slice(&record);
-        Self(packed)
+        empty.push(one.moments.doubt as u8);
+        empty.extend_from_slice(&one.record);
+        Self(empty)
     }
 
     /// The `ChronoRecord`, unread.
@@ -126,7 +128,7 @@ fn read_fields(record: &Object<'_>, packed: &Bound<'_, PyBytes>) -> PyResult<()>
 }
 
 /// Records, copied out of the state.
-pub struct Records(Vec<Dated<'static>>);
+pub struct Records(Vec<OneRecord>);
 
 impl Records {
     /// # Errors
@@ -135,25 +137,23 @@ impl Records {
         let mut copies = Vec::new();
         copies.try_reserve_exact(records.len()).map_err(Refused::from)?;
         for one in records {
-            let mut record = Vec::new();
-            record.try_reserve_exact(one.record.len()).map_err(Refused::from)?;
-            record.extend_from_slice(&one.record);
-            copies.push(Dated {
-                record: record.into(),
-                moments: one.moments,
-            });
+            let (mut empty, needed) = (Vec::new(), MOMENTS_BYTES + one.record.len());
+            empty.try_reserve_exact(needed).map_err(Refused::from)?;
+            copies.push(OneRecord::packed(one, empty));
         }
         Ok(Self(copies))
     }
 
     /// The records as `ChronoRecord` objects.
     pub fn into_python(self, py: Python<'_>) -> PyResult<Vec<Object<'_>>> {
-        self.each(py, (1, RECORD_BYTES), |one| OneRecord::of(one).into_python(py))
+        self.each(py, (1, RECORD_BYTES), |one| one.into_python(py))
     }
 
     /// The records as dicts.
     pub fn into_dicts(self, py: Python<'_>) -> PyResult<Vec<Dict<'_>>> {
-        self.each(py, (OBJECT_BYTES, DICT_BYTES), |one| json::dict(py, &one.record))
+        self.each(py, (OBJECT_BYTES, DICT_BYTES), |one| {
+            json::dict(py, &one.0[MOMENTS_BYTES..])
+        })
     }
 
     /// Makes an object of each record. Memory for them is checked before: so much for each byte and for each record.
@@ -161,7 +161,7 @@ impl Records {
         self,
         py: Python<'_>,
         (of_byte, of_record): (usize, usize),
-        make: impl Fn(Dated<'_>) -> PyResult<T>,
+        make: impl Fn(OneRecord) -> PyResult<T>,
     ) -> PyResult<Vec<T>> {
         let mut made = Vec::new();
         let reserved = made.try_reserve_exact(self.0.len()).map_err(Refused::from);
@@ -169,7 +169,7 @@ impl Records {
         check_room(py, self.0.len() * size_of::<usize>())?;
         let mut room = Allowance::default();
         for one in self.0 {
-            let needed = one.record.len() * of_byte + of_record;
+            let needed = one.0.len() * of_byte + of_record;
             room.take(needed).map_err(|fault| to_python(py, fault.into()))?;
             made.push(make(one)?);
         }

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use chronomemory::{
-    Dated, ExportLine, Frozen, IndexLookup, Listing, Net, Page, PageEnd, Result, Scope, SearchHit, Store, Unchanged,
-    View, Viewer, islands, reach, routes,
+    Carried, Dated, Frozen, IndexLookup, Listing, Net, Page, PageEnd, Result, Scope, SearchHit, SeenAs, Store,
+    Unchanged, View, Viewer, islands, members, reach, routes, spelled,
 };
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyBytes};
@@ -276,6 +276,7 @@ pub struct Walk {
     /// The records, and the row of the next one.
     pub rest: Mutex<Option<(Frozen, usize)>>,
     pub since: Unchanged,
+    pub viewer: Arc<Viewer>,
 }
 
 impl Walk {
@@ -310,23 +311,49 @@ impl Walk {
         OneRecord::of(one).into_python(py).map(Some)
     }
 
-    fn lines<'py>(&self, py: Python<'py>, count: usize) -> PyResult<Vec<Object<'py>>> {
+    #[pyo3(signature = (count, *, ids, kind, prefixes, line_of))]
+    fn lines_without<'py>(
+        &self,
+        py: Python<'py>,
+        count: usize,
+        ids: Vec<String>,
+        kind: &str,
+        prefixes: Vec<String>,
+        line_of: &Object<'py>,
+    ) -> PyResult<Option<Bound<'py, PyBytes>>> {
         detached(py, || self.since.check_on_the_way(0))?;
-        let mut rest = self.rest();
-        let Some((frozen, row)) = rest.as_mut() else {
-            return Ok(Vec::new());
+        let ids: Vec<_> = ids.iter().map(|id| spelled(id)).collect();
+        let is_left_out = |record: &[u8]| {
+            let text = |name: &[u8]| {
+                let found = members(record).find(|(key, _)| *key == name);
+                found.and_then(|(_, value)| value.strip_prefix(b"\"")?.strip_suffix(b"\""))
+            };
+            let id = text(b"id").unwrap_or_default();
+            prefixes.iter().any(|prefix| id.starts_with(prefix.as_bytes()))
+                || text(b"kind") == Some(kind.as_bytes())
+                || ids.iter().any(|known| known == id)
         };
-        let all = (*row..frozen.len().min(row.saturating_add(count))).filter_map(|place| frozen.dated(place));
-        let made: Vec<_> = all
-            .map(|one| one.export_line().ok_or_else(|| OneRecord::of(one)))
-            .collect();
-        frozen.check().map_err(|fault| to_python(py, fault))?;
-        *row += made.len();
-        let into_python = |one| match one {
-            Ok(ExportLine { id, kind, line }) => Ok((id, kind, PyBytes::new(py, &line)).into_pyobject(py)?.into_any()),
-            Err(record) => OneRecord::into_python(record, py),
-        };
-        made.into_iter().map(into_python).collect()
+        let (mut lines, mut others) = (Vec::new(), Vec::new());
+        {
+            let mut rest = self.rest();
+            let Some((frozen, row)) = rest.as_mut().filter(|(frozen, row)| *row < frozen.len()) else {
+                return Ok(None);
+            };
+            let end = frozen.len().min(row.saturating_add(count));
+            for one in (*row..end).filter_map(|place| frozen.dated(place)) {
+                let is_own = self.viewer.sees(&Carried::of(&one.record)) == Some(SeenAs::Own);
+                if is_own && !is_left_out(&one.record) && !one.add_export_line(&mut lines) {
+                    others.push((lines.len(), OneRecord::of(one)));
+                }
+            }
+            frozen.check().map_err(|fault| to_python(py, fault))?;
+            *row = end;
+        }
+        for (place, record) in others.into_iter().rev() {
+            let line: Vec<u8> = line_of.call1((record.into_python(py)?,))?.extract()?;
+            lines.splice(place..place, line);
+        }
+        Ok(Some(PyBytes::new(py, &lines)))
     }
 
     fn __length_hint__(&self) -> usize {

@@ -27,7 +27,7 @@ pub use compare::{differences, having, unlike};
 pub use listing::{By, Listing, MadeAt, PageEnd};
 pub use query::{Query, SlotSieve};
 pub use records::State;
-pub use rows::{Dated, ExportLine, Frozen, Row};
+pub use rows::{Dated, Frozen, Row};
 pub use scopes::{Directory, Sight};
 pub use sealing::Unsealed;
 pub use slots::SlotTable;

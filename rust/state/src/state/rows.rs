@@ -6,9 +6,8 @@ use super::catalog::Class;
 use super::changes::StateId;
 use super::slots::SlotTable;
 use super::timeline::seq_in;
-use super::unspelled;
 use crate::segment::NO_EVENT;
-use crate::snapshot::{Moments, Stamp};
+use crate::snapshot::Moments;
 use chronolog::error::Result;
 use chronolog::event::draft_value::RECORD_FIELDS;
 use chronolog::event::stamp;
@@ -120,69 +119,57 @@ pub struct Dated<'a> {
     pub moments: Moments,
 }
 
-/// A record as a line of an export.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ExportLine {
-    /// Its id.
-    pub id: String,
-    /// Its kind.
-    pub kind: String,
-    /// The canonical record with its times, and a newline.
-    pub line: Vec<u8>,
-}
-
-/// The places of id and kind among the fields.
-const ID: usize = 4;
-const KIND: usize = 6;
 /// The first moment of the year 1, and the first one behind the year 9999.
 const YEARS: std::ops::Range<i64> = -62_135_596_800_000_000..253_402_300_800_000_000;
 
 impl Dated<'_> {
-    /// The record as a line of an export; `None` if it has not exactly the fields of a record, or a time that has no spelling.
-    pub fn export_line(&self) -> Option<ExportLine> {
+    /// Appends the record as a line of an export, with its times. Returns false, and appends nothing, if it has not
+    /// exactly the fields of a record, or a time that has no spelling.
+    pub fn add_export_line(&self, out: &mut Vec<u8>) -> bool {
+        let moments = self.moments;
+        let times = [moments.created, moments.updated].map(|stamp| stamp.micros());
+        match self.around_creation() {
+            Some((before, behind)) if times.iter().flatten().all(|micros| YEARS.contains(micros)) => {
+                out.extend_from_slice(before);
+                add_time(out, b",\"created_at\":\"", times[0]);
+                out.extend_from_slice(behind);
+                add_time(out, b",\"updated_at\":\"", times[1]);
+                out.extend_from_slice(b"}\n");
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// A record of exactly the usual fields, without its last brace, in two parts: "created_at" comes between them.
+    fn around_creation(&self) -> Option<(&[u8], &[u8])> {
         let record: &[u8] = &self.record;
-        let mut values: [&[u8]; RECORD_FIELDS.len()] = Default::default();
-        let mut fields = members(record);
-        for (name, value) in RECORD_FIELDS.iter().zip(&mut values) {
-            let (key, found) = fields.next()?;
+        let (mut fields, mut end_of_first) = (members(record), 0);
+        for (place, name) in RECORD_FIELDS.iter().enumerate() {
+            let (key, value) = fields.next()?;
             if key != name.as_bytes() {
                 return None;
             }
-            *value = found;
+            if place == 0 {
+                end_of_first = value.as_ptr() as usize - record.as_ptr() as usize + value.len();
+            }
         }
-        if fields.next().is_some() {
-            return None;
+        match fields.next() {
+            None => record.strip_suffix(b"}")?.split_at_checked(end_of_first),
+            Some(_) => None,
         }
-        let text = |quoted: &[u8]| Some(unspelled(quoted.strip_prefix(b"\"")?.strip_suffix(b"\"")?));
-        // "created_at" comes behind "confidence", "updated_at" behind all others.
-        let first = values[0].as_ptr() as usize - record.as_ptr() as usize + values[0].len();
-        let (before, behind) = record.strip_suffix(b"}")?.split_at_checked(first)?;
-        let mut line = before.to_vec();
-        add_time(&mut line, "created_at", self.moments.created)?;
-        line.extend_from_slice(behind);
-        add_time(&mut line, "updated_at", self.moments.updated)?;
-        line.extend_from_slice(b"}\n");
-        Some(ExportLine {
-            id: text(values[ID])?,
-            kind: text(values[KIND])?,
-            line,
-        })
     }
 }
 
-/// Adds a time as Python spells it, if it is known; `None` if it has no spelling.
-fn add_time(line: &mut Vec<u8>, name: &str, stamp: Stamp) -> Option<()> {
-    let Some(micros) = stamp.micros() else {
-        return Some(());
+/// Adds a time as Python spells it, if it is known.
+fn add_time(line: &mut Vec<u8>, name: &[u8], micros: Option<i64>) {
+    let Some(micros) = micros else {
+        return;
     };
-    if !YEARS.contains(&micros) {
-        return None;
-    }
     let digits = stamp::digits(micros);
     // Whole seconds have no fraction.
     let shown = if micros % 1_000_000 == 0 { 19 } else { 26 };
-    line.extend_from_slice(format!(",\"{name}\":\"").as_bytes());
+    line.extend_from_slice(name);
     line.extend_from_slice(&digits[..shown]);
     line.extend_from_slice(b"+00:00\"");
-    Some(())
 }
