@@ -8,10 +8,9 @@ import re
 import stat
 import time
 from collections.abc import Callable
-from hashlib import sha256
 from pathlib import Path
 
-from chronomemory._core import parse_json, store_folder
+from chronomemory._core import parse_json, sha256_hex, store_folder
 
 FOLDER = ".chronomemory"
 
@@ -152,7 +151,7 @@ def network_file_system(path: Path) -> str | None:
 _MANY_NOTES = 1_000
 #: only what is named as a note is one,
 _NOTE_NAME = re.compile(r"[0-9a-f]{32}\.json")
-#: and only those that nobody has touched for so long: a drive may just not be there today.
+#: and only those that were not touched for so long: a drive may just not be mounted.
 _OLD_SECONDS = 90 * 24 * 3600
 
 
@@ -170,7 +169,7 @@ def head_file(project_root: Path) -> Path | None:
     folder = heads_folder()
     if folder is None:
         return None
-    name = sha256(os.fsencode(log_folder(project_root).resolve())).hexdigest()[:32]
+    name = sha256_hex(os.fsencode(log_folder(project_root).resolve()))[:32]
     note = folder / f"{name}.json"
     try:
         if not note.exists():

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import unicodedata
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from chronomemory._core import Engine, canonical_json
+from chronomemory._core import Engine, canonical_json, sha256_hex
 from chronomemory.errors import ChronoError
 from chronomemory.face.files import Folder
 
@@ -18,7 +17,7 @@ INDEX_FILE = "index.md"
 OUR_MARK = "<!-- Written by chronomemory pages; what is changed here is written over. -->"
 #: Records from before places were recorded are of this folder, or of one that is not known.
 _DEFAULT_PLACE = ["within", "memory"]
-_DEFAULT_DIGITS = hashlib.sha256(canonical_json(_DEFAULT_PLACE)).hexdigest()[:16]
+_DEFAULT_DIGITS = sha256_hex(canonical_json(_DEFAULT_PLACE))[:16]
 
 
 @dataclass(slots=True)
@@ -84,11 +83,7 @@ class PageFiles:
                     except OSError:  # a link, or a file that may not be read
                         text = b""
                     is_index = file == INDEX_FILE
-                    if (
-                        OUR_MARK.encode() in text
-                        if is_index
-                        else hashlib.sha256(text).hexdigest()[:32] in known[file]
-                    ):
+                    if OUR_MARK.encode() in text if is_index else sha256_hex(text)[:32] in known[file]:
                         self.removed.append(str(folder.root / file))
                         folder.remove([] if dry_run else [file], "")
                     elif not is_index:

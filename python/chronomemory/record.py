@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 import struct
 from collections.abc import Mapping
@@ -10,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any
 
-from chronomemory._core import canonical_json, unset_attribute
+from chronomemory._core import canonical_json, sha256_hex, unset_attribute
 from chronomemory.scope import Scope
 
 #: A belief below this never reaches a prompt.
@@ -57,9 +56,7 @@ def _moment(micros: int) -> datetime | None:
 
 def _version(packed: bytes) -> str:
     content = packed[_MOMENTS.size :]
-    if len(content) != _VERSION_BYTES:
-        content = hashlib.sha256(content).digest()[:_VERSION_BYTES]
-    return content.hex()
+    return content.hex() if len(content) == _VERSION_BYTES else sha256_hex(content)[: 2 * _VERSION_BYTES]
 
 
 class _Stored:

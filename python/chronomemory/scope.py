@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping
@@ -11,7 +10,7 @@ from functools import lru_cache
 from itertools import combinations
 from typing import Any, Final, TypeVar
 
-from chronomemory._core import Reader
+from chronomemory._core import Reader, sha256_hex
 from chronomemory.errors import InvalidArgument
 from chronomemory.face.arguments import refuse, word
 
@@ -114,7 +113,7 @@ class Scope:
 @lru_cache(maxsize=4096)
 def _digits_of(scope: Scope) -> str:
     """Return the digits of a scope; every question asks for those of its scope several times."""
-    return hashlib.sha256(scope.spelled).hexdigest()[:_DIGITS] if scope.to_dict() else ""
+    return sha256_hex(scope.spelled)[:_DIGITS] if scope.to_dict() else ""
 
 
 #: No names: what all share.
@@ -158,6 +157,6 @@ def answered(asked: Reader, found: Iterable[_Found], *, is_any: bool) -> Answer[
     """Say of what was found, if it was anything, who asked."""
     names = asked.scope_names()
     if names == SHARED.names:
-        # What is found without names is shared, and so one's own: nobody has to be asked.
+        # Records found without names are shared, and so one's own: no check is needed.
         return Answer(found, scope=SHARED, known=is_any or asked.is_known())
     return Answer(found, scope=None if names is None else Scope(*names), known=asked.is_known())

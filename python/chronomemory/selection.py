@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import hashlib
 import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping
@@ -11,7 +10,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, TypeVar
 
-from chronomemory._core import Engine, Reader, Walk, canonical_json, parse_json
+from chronomemory._core import Engine, Reader, Walk, canonical_json, parse_json, sha256_hex
 from chronomemory.face.arguments import LAST_SEQ, count, flag, must, refuse, string
 from chronomemory.face.moments import EPOCH, micros
 from chronomemory.filters import Filter, filter_terms, where_json
@@ -70,7 +69,7 @@ class Page(Paged[ChronoRecord]):
 
 def digest_of(value: Any) -> str:
     """Return a short digest by which a cursor recognizes its question."""
-    return hashlib.sha256(canonical_json(value)).hexdigest()[:_DIGEST_LETTERS]
+    return sha256_hex(canonical_json(value))[:_DIGEST_LETTERS]
 
 
 def question_digest(terms: Mapping[str, Any], **more: Any) -> str:
@@ -258,7 +257,7 @@ def view_of(engine: Engine, when: int | datetime) -> Reader:
 
 
 def warn_of_stamps(asked: str, engine: Engine, moment_us: int, stacklevel: int = 4) -> None:
-    """Warn whoever asks by time where times say little: a clock was ahead once, and stamps never go back."""
+    """Warn of a question by time where a clock was ahead once: stamps never go back, so times say little."""
     latest, now = engine.latest_us(), time.time_ns() // 1000
     if latest is not None and latest > now + _CLOCKS_DIFFER_US and moment_us < latest:
         ahead = (EPOCH + timedelta(microseconds=latest)).isoformat(timespec="seconds")
