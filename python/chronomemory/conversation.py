@@ -143,7 +143,7 @@ class Conversation:
         return self._memory.blocks.store.search(asked, kind=_KINDS, limit=limit, **more)
 
     def _of_a_face(self, hits: Iterable[Hit]) -> list[Hit]:
-        """Return what somebody learned, said or concluded: plain records of these kinds are another's."""
+        """Return learned, said or concluded items: plain records of these kinds belong to other programs."""
         engine = self._memory.blocks.store.engine
 
         def is_ours(record: ChronoRecord) -> bool:

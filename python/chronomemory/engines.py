@@ -24,7 +24,7 @@ class _Shared:
         self.key = key
         #: Held open, so that no other folder gets its inode meanwhile.
         self.folder = folder
-        #: Reentrant: a store that nobody holds any more may be closed wherever its thread happens to be.
+        #: Reentrant: garbage collection may close a store at any point of its thread.
         self.turn = threading.RLock()
         self.engine: Engine | None = None
         self.options: dict[str, Any] = {}
@@ -67,7 +67,7 @@ class _Shared:
         return self.engine.with_options(options), findings
 
     def close(self) -> None:
-        """Let go of everything; whoever comes next finds another."""
+        """Release the engine; the next store opens another."""
         self.is_gone = True
         engine, self.engine = self.engine, None
         try:
@@ -104,7 +104,7 @@ class Lease:
 
 
 class Engines:
-    """The engines of this process, each as long as somebody holds it."""
+    """The engines of this process, each as long as a store holds it."""
 
     def __init__(self) -> None:
         #: Whether stores share engines; a test of several processes within one may say that they do not.
@@ -121,7 +121,7 @@ class Engines:
         self._shared: weakref.WeakValueDictionary[_Key, _Shared] = weakref.WeakValueDictionary()
 
     def borrow(self, project_root: Path, folder: Path, options: dict[str, Any], *, own: bool) -> Lease:
-        """Return a hold on the engine of a folder, and open it if nobody holds it yet."""
+        """Return a hold on the engine of a folder, and open it if no store holds it yet."""
         while True:
             private = own or not self.are_shared
             shared = _Shared((os.getpid(), "", 0), None) if private else self._of(folder)

@@ -128,7 +128,7 @@ def erase(
     if where is not None and not where:
         raise must("where", "say something: every record would do", repr(where))
     condition = where_json(where)
-    # What a where means is found when nobody else writes: tombstones too, and of any scope.
+    # The records of a where are found while no one else writes: tombstones too, of any scope.
     engine = store.engine if where is None else store.engine.unscoped().with_expired()
     files, again = PageFiles.of(engine, store.project_root), [string("again", name) for name in again]
     with watched("erase", store.project_root, large=True):
@@ -258,6 +258,6 @@ def sweep(
     due = engine.due(moment)
     if not due:
         return Swept((), dry_run=dry)
-    # What is written anew until then lives: the erasure looks once more, while nobody writes.
+    # Records written until then are kept: the erasure looks once more, while no one writes.
     erased = erase_seen(store, due, due_at=moment, reason=why, backup=wants_copy, dry_run=dry)
     return Swept(erased.ids, erased, dry_run=dry)

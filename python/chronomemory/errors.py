@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 class ChronoError(Exception):
     """The root of the tree; ``recovery`` says in one sentence what to do next."""
 
-    #: What to do if whoever raised it knew nothing better.
+    #: The recovery of an error that was raised without one.
     usual_recovery: ClassVar[str] = "Read the message, correct what it names and try again."
     #: The message if none is given, with the details of the error as ``{0.detail}``.
     template: ClassVar[str] = ""
@@ -25,13 +25,13 @@ class ChronoError(Exception):
 
 
 class Busy(ChronoError):
-    """Somebody else is at work; nothing was written, and the same call may succeed later."""
+    """Another writer is at work; nothing was written, and the same call may succeed later."""
 
     usual_recovery = "Try again in a moment: nothing is wrong with the call or the store."
 
 
 class CallInProgress(Busy, RuntimeError):
-    """A progress callback used the store whose call it is told about."""
+    """A progress callback used the store whose call it reports."""
 
     usual_recovery = "Use the store when the call has come back, or open it a second time."
 

@@ -62,7 +62,7 @@ class Health(Fields):
     #: How many records may lack a later change, and which are named; see ``record.in_doubt``.
     records_in_doubt: int
     ids_in_doubt: tuple[str, ...]
-    #: ``synced`` cannot be read: whether the log was cut at its end cannot be told.
+    #: ``synced`` cannot be read: it is unknown whether the log was cut at its end.
     damaged_synced: bool
     #: Which failed sync refuses all writes; None while all is well.
     poisoned: str | None

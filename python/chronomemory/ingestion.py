@@ -314,7 +314,7 @@ def _bytes_of(piece: Any) -> bytes:
 
 
 def _existing(name: Any) -> Path:
-    """Return a file to be read; rows that were taken for the name of one are told apart."""
+    """Return a file to be read; rows that were passed in place of its name are recognized."""
     if isinstance(name, str) and name.lstrip()[:1] in ("{", "["):
         reason = "this is JSON and not the name of a file; give an open file, or records as dicts"
         raise refuse(reason, "source")

@@ -179,7 +179,7 @@ class ScopeCount:
 
 
 class _Handle(Records):
-    """A handle on a store that somebody else opens and closes."""
+    """A handle on a store, which its owner opens and closes."""
 
     def __init__(self, store: ChronoStore) -> None:
         self._engine = None
@@ -255,7 +255,7 @@ class ScopedStore(_Handle):
 
 
 class Everyone(_Handle):
-    """Every record of a store, whosever it is; made by ``store.everyone()``."""
+    """Every record of a store, of all scopes; made by ``store.everyone()``."""
 
     def _view(self, engine: Engine) -> Engine:
         return engine.unscoped()
@@ -429,7 +429,7 @@ class ChronoStore(StoreNames, Records):
         return handle
 
     def everyone(self) -> Everyone:
-        """Return a handle that sees every record, whosever it is, and writes what a row says."""
+        """Return a handle that sees the records of all scopes, and writes to the scope that a row names."""
         return Everyone(self)
 
     def shared(self) -> ScopedStore:
@@ -450,7 +450,7 @@ class ChronoStore(StoreNames, Records):
             self.engine.sync()
 
     def health(self) -> Health:
-        """Say how the store is, as far as that can be told without reading its log: it may be asked often."""
+        """Return the state of the store without reading its log: a call is cheap."""
         engine, lease = self.engine, self._lease
         return health_of(engine, self.project_root, handles=0 if lease is None else lease.handles)
 

@@ -37,7 +37,7 @@ class Look:
         """Return a record, a tombstoned one too, or None; it must stay so until the change is written."""
         found = self._engine.get(record_id)
         if found is None:
-            # One that has expired is out of sight, and there: whoever changes or replaces it means it.
+            # A record that has expired is hidden but present: a change or replacement applies to it.
             found = self._engine.with_expired().get(record_id)
         self._read.add(record_id)
         return found
@@ -187,7 +187,7 @@ def upsert_if(
     if flag("if_new", if_new) and if_version is not None:
         raise InvalidArgument("if_new must be given without if_version, got both", field="if_new")
     given = (record.id or None) if isinstance(record, ChronoRecord) else record.get("id")
-    if if_new and given is None:  # it gets an id that nobody has
+    if if_new and given is None:  # it gets a new id
         return store.engine.upsert(record)
     name = string("id", given)
 

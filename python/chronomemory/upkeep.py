@@ -20,7 +20,7 @@ from chronomemory.search import set_search_fields
 from chronomemory.types import HasProject, Progress
 from chronomemory.watching import watched
 
-#: An erasure by somebody else may take a copy away right after it was made: then another is made.
+#: An erasure by another process may remove a copy right after it was made: then another is made.
 _ATTEMPTS = 5
 
 

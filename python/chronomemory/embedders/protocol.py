@@ -76,7 +76,7 @@ def as_matrix(rows: object, texts: int) -> Matrix:
     if given.dtype == np.float32:
         matrix = np.ascontiguousarray(given)
     else:
-        with np.errstate(over="ignore"):  # too large for float32 is told below
+        with np.errstate(over="ignore"):  # values too large for float32 are refused below
             matrix = np.ascontiguousarray(given, dtype=np.float32)
     if not np.isfinite(matrix).all():
         raise _refused("a vector with a component that is not finite")

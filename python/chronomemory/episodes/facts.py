@@ -224,7 +224,7 @@ def _violation(delta: MemoryDelta) -> str | None:
 
 
 def step_violation(step: dict[str, Any]) -> str | None:
-    """Return what is wrong with a step that somebody wrote by hand, or None."""
+    """Return what is wrong with a step that was written by hand, or None."""
     rule_id, sources = step.get("rule_id"), step.get("source_episode_ids")
     if not isinstance(rule_id, str) or not rule_id.strip():
         return "rule_id must be text that is not blank"
@@ -388,7 +388,7 @@ def _pinnable(conn: Connection, fact: Fact, operation: str, lineage: Lineage | N
 def _unpin(
     conn: Connection, fact_ids: Iterable[str], owner: str | None, operation: str, missing_ok: bool
 ) -> list[str]:
-    """Take facts of one owner away: of the one that is named, else of whoever has the first of them."""
+    """Take facts of one owner away: of the named one, else of the owner of the first."""
     missing, found = [], []
     for fact_id in fact_ids:
         record = conn.record(fact_key(string("fact_id", fact_id)))
@@ -412,7 +412,7 @@ def _unpin(
 
 
 def _is_over(conn: Connection, record: ChronoRecord, lineages: Iterable[Lineage]) -> bool:
-    """Say whether a fact was taken away that said the same, of episodes that nobody has written since."""
+    """Say whether a fact was taken away that said the same, of episodes that were not written since."""
     engine = conn.store.engine
     known = engine.get(record.id)
     if known is None or known.status != "tombstone":
@@ -433,7 +433,7 @@ def _fact_of_delta(delta: AddDelta | UpdateDelta) -> tuple[Fact, Scope]:
             )
     fact_id = payload.get("id")
     if fact_id is None:
-        # The same delta makes the same fact, whoever applies it and how often.
+        # The same delta makes the same fact, however often it is applied.
         key = canonical_json([delta.rule_id, delta.source_episode_ids, payload])
         fact_id = hashlib.sha256(key).hexdigest()[:_MADE_ID_DIGITS]
     if not isinstance(fact_id, str) or not fact_id.strip():

@@ -124,7 +124,7 @@ def _equal(place: Place, value: Value) -> Where:
     return place.test(eq=value)
 
 
-#: More than this is no filter that somebody wrote.
+#: More than this is no filter written by hand.
 _MOST_LETTERS, _MOST_TOKENS, _DEEPEST = 65_536, 4_096, 24
 _SHOWN_LETTERS = 80
 #: SQLite keeps larger numbers as something else.

@@ -125,7 +125,7 @@ def put_progress(conn: Connection, runner: str, rule_id: str, progress: Progress
 
 
 class EpisodesHandle(Handle):
-    """Episodes and facts of one project, whosever they are: every call above names a user."""
+    """Episodes and facts of one project, of all users: every call above names a user."""
 
     face = Face(name=FACE)
 
@@ -176,7 +176,7 @@ def _lock_state(folder: Path) -> str:
 
 @public_names
 class Kept(Closing):
-    """Records of one kind of this face, whosever they are."""
+    """Records of one kind of this face, of all users."""
 
     kind: ClassVar[str]
     called: ClassVar[str]

@@ -127,7 +127,7 @@ class Episodes(Kept):
         self.put_many([episode], user=user, session=session, agent=agent)
 
     def put_at_once(self, episode: Episode, *, user: str, session: str, agent: str) -> bool:
-        """Do the same if nobody has to be waited for, no writer and no disk; say whether it was done."""
+        """Do the same unless it would wait for a writer or the disk; return whether it was done."""
         engine = self.handle.store._engine  # to open it may take a while
         if engine is None:
             return False
@@ -313,7 +313,7 @@ def _record(episode: Episode, scope: Scope) -> ChronoRecord:
 
 
 def _refused(error: InvalidRecord, scope: Scope, episode_id: str) -> ChronoError:
-    """Return what is said of a refusal: the engine knows whose an id is, and that must not be told."""
+    """Return what is said of a refusal: the engine knows the owner of an id, which must not be disclosed."""
     if error.path != "data.@scope":
         return error
     return MemoryScopeError(

@@ -48,7 +48,7 @@ class Cron:
     expression: str
 
     def is_due(self, since: datetime, now: datetime) -> bool:
-        """Say whether one of its times has come since a moment; a wrong clock told one that is ahead."""
+        """Say whether one of its times has come since a moment; a wrong clock may give a future one."""
         if since > now:
             return True
         following: datetime | None = importlib.import_module(_CRONS).next_after(self.expression, since)

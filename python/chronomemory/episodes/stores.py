@@ -182,7 +182,7 @@ class ChronoSession:
 
     def _pop(self) -> dict[str, Any] | None:
         tried = None
-        # Somebody else may take the latest first: then it is the turn of the one before.
+        # Another writer may take the latest first: then the one before is taken.
         while turns := self._latest(1):
             (turn,) = turns
             if self._episodes.forget(turn.id, **self._names):

@@ -115,7 +115,7 @@ def string(field: str, given: object, *, empty: bool = True) -> str:
 
 
 def log_reason(field: str, given: object, *, empty: bool = False) -> str:
-    """Take a reason that stays in the log for ever: one line, and empty only with ``empty``."""
+    """Take a reason that stays in the log: one line, and empty only with ``empty``."""
     reason = string(field, given)
     if hidden := HIDDEN.search(reason):
         raise refuse(f"the character U+{ord(hidden[0]):04X} at {hidden.start()} cannot be seen", field)

@@ -202,7 +202,7 @@ class Folder:
                     os.stat(other, dir_fd=here, follow_symlinks=False)
                 except FileNotFoundError:
                     break
-            # Whoever writes this folder holds its lock, so nobody takes the name meanwhile.
+            # A writer of this folder holds its lock, so the name is not taken meanwhile.
             os.rename(name, other, src_dir_fd=here, dst_dir_fd=here)
             os.fsync(here)
         return other

@@ -99,7 +99,7 @@ def run(handle: Handle, work: Callable[[Connection], T], answers: Answers) -> T:
         try:
             return handle.run(work)
         except Unanswered as question:
-            if question.answers is not answers:  # to go on would be to go on for ever
+            if question.answers is not answers:  # the loop would never end
                 raise
             try:
                 rehearse(handle, work, answers)

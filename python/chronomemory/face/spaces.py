@@ -70,7 +70,7 @@ def _name_of(name: str, model: str) -> str:
 
 @dataclass(frozen=True)
 class Spaces:
-    """The spaces of a face; its name is that of the space of vectors whose model nobody named."""
+    """The spaces of a face; its name is that of the space of vectors without a named model."""
 
     name: str
 
@@ -115,7 +115,7 @@ class Spaces:
 
     @staticmethod
     def vector_of(text: str, embedder: Embedder) -> Vector:
-        """Return the vector of a question; whoever compares it minds whether it fits."""
+        """Return the vector of a question; the comparison checks whether it fits."""
         return _checked(embedder.embed(text))
 
     def of_query(self, store: HasEngine, text: str, embedder: Embedder) -> Vector:

@@ -319,7 +319,7 @@ class Approval(Model):
 
     def __post_init__(self) -> None:
         self._check(texts=("note",))
-        # The Hangul fillers count as letters, and nobody sees them.
+        # The Hangul fillers count as letters, but are invisible.
         letters = unicodedata.normalize("NFKC", self.reviewer).translate({0x115F: None, 0x1160: None})
         if not any(map(str.isalnum, letters)) or not self.reviewer.isprintable():
             raise self._refused("reviewer", f"must be a name of visible characters, got {self.reviewer!r}")

@@ -47,7 +47,7 @@ def marked_data(event: dict[str, Any], op: str, kind: str) -> dict[str, Any]:
 
 
 def is_erasure(event: dict[str, Any]) -> bool:
-    """Whether this is an `erase` of our shape; any other is an op like one that nobody knows."""
+    """Whether this is an `erase` of our shape; any other is treated like an unknown op."""
     data = marked_data(event, "erase", "erasure")
     removed = data.get("removed")
     ends = (data.get("first_seq"), data.get("last_seq"))

@@ -3,7 +3,7 @@
 Section 8 of docs/format.md, for `verify_log.py`. Others go on using the store meanwhile: a compaction
 replaces the log, removes the base that it started from and moves the rows of embeddings. So the files that
 one log names are opened first, in a moment; the log must still be the one at its path then. What could not
-be looked into is kept in `unseen`: whoever says that all is well must have seen all of it.
+be looked into is kept in `unseen`: a verdict without findings requires that all was read.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ LOG = "events.wal"
 MAX_LINE_BYTES = 16 * 1024 * 1024
 #: A longer `synced` is none, and a larger state is not parsed: in memory it takes many times its bytes.
 HINT_BYTES, MOST_STATE_BYTES = 120, 1 << 30
-#: How often files are gathered that somebody replaces just then.
+#: How often files are gathered again that were replaced meanwhile.
 MOST_TRIES = 100
 #: More files of rows are not held: a process may open only so many.
 MOST_ROWS = 200
@@ -73,7 +73,7 @@ def has_blank_log(stream: BinaryIO) -> bool:
 
 
 def _names(folder: Path, shape: re.Pattern[str]) -> list[str]:
-    """Names of ours in a folder, the last first; a link in its place is nobody's."""
+    """Names of ours in a folder, the last first; a link in its place is ignored."""
     try:
         names = [] if folder.is_symlink() else [one.name for one in folder.iterdir() if not one.is_symlink()]
     except OSError:
@@ -196,7 +196,7 @@ class Folder:
         return now is not None and (now.st_dev, now.st_ino) == (then.st_dev, then.st_ino)
 
     def is_untouched(self) -> bool:
-        """Whether nobody has written or replaced the log since, nor the hint that was read before it."""
+        """Whether neither the log nor the hint that was read before it has changed since."""
         now = self._now()
         try:
             hint = read_hint(self.path / "synced")
@@ -217,7 +217,7 @@ class Folder:
             try:
                 self._held[name] = (self.path / name).open("rb")
             except OSError:
-                continue  # whoever needs it asks again
+                continue  # read again when it is needed
 
     def names(self, inner: str, suffix: str) -> list[str]:
         """The files of a folder that are called so."""
@@ -233,7 +233,7 @@ class Folder:
         try:
             return name in self._held or (self.path / name).is_file()
         except PermissionError:
-            return True  # whoever opens it is told
+            return True  # reported when it is opened
 
     def open(self, name: str) -> BinaryIO:
         """A file of the store, from its beginning."""

@@ -170,7 +170,7 @@ class Past:
                     hop.path, lambda stream, hop=hop, state=state: kind(stream, hop, state, self.law)
                 )
             except FileNotFoundError:
-                # Somebody dropped it meanwhile, and with it what was before.
+                # Another process dropped it meanwhile, and with it all before.
                 del self.hops[number:]
                 self.end, state, older = ("note", "", ""), None, None
                 differing = {one for one in differing if one < number}
@@ -243,7 +243,7 @@ class Past:
             return None
 
     def _is_compared(self, hop: Hop) -> bool:
-        """Whether a base is nobody's word, as that of a repair, of another tool, or without a trail is."""
+        """Whether a base is unproven: made by a repair or another tool, or without a trail."""
         is_ours = any(key in hop.data for key in ("trail", "trail_from", "erased", "replaced"))
         return is_ours and not hop.data.get("repaired")
 
@@ -354,14 +354,14 @@ class Past:
             elif sha256 != hop.named_base:
                 self.log.notes.append(f"attested: {name} was rewritten by an erasure")
         except FileNotFoundError:
-            pass  # somebody packed or dropped it meanwhile
+            pass  # another process packed or dropped it meanwhile
         except ValueError as error:
             self.log.report("base-altered", str(error), None, name)
         except PermissionError as error:
             self.folder.cannot_look(name, str(error))
 
     def _report_erasure(self, hop: Hop, before: Bound, is_all_known: bool) -> None:
-        """An erasure is told by a sentinel and the event behind it, together or not at all."""
+        """An erasure is recorded by a sentinel and the event behind it, both or neither."""
         found = hop.segment.erasures()
         is_told = "erased" in hop.data or "replaced" in hop.data
         bound = found[0][1] if is_told and found and found[0][0] == 1 else None
@@ -393,7 +393,7 @@ class Past:
             self.log.report("trail-broken", "not the trail of the log before", seq, hop.path, hop.at)
 
     def _has_start(self, number: int, start: int) -> bool | None:
-        """Whether a trail that ends with a log can begin at a seq; None if nobody can tell."""
+        """Whether a trail that ends with a log can begin at a seq; None if that is unknown."""
         for hop in self.hops[number:]:
             if own := hop.own_trail():
                 return own[1] == start

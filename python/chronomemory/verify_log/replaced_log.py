@@ -78,7 +78,7 @@ def _copy_with(
 
 
 def _later_base(folder: Any, first: dict[str, Any], read_state: State) -> str | None:
-    """The base of a log that came later, if this one was compacted by nobody else."""
+    """The base of a later log, if no other program compacted this one."""
     is_foreign = first["op"] == "compact" and not sentinel_data(first)
     if is_foreign or first["prev_hash"]:
         return None
@@ -115,7 +115,7 @@ def _folders(parent: Path) -> list[Path]:
 
 
 def _entries(parent: Path) -> list[Path]:
-    """What lies in a folder; links are nobody's."""
+    """The entries of a folder, without links."""
     try:
         found = [] if parent.is_symlink() else sorted(parent.iterdir())
     except OSError:

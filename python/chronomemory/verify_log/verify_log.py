@@ -350,7 +350,7 @@ def _find(path: Path) -> Path | None:
 def verify_folder(path: str | Path) -> dict[str, Any]:
     """The verdict on a project or its `.chronomemory` folder; a missing log is an empty one.
 
-    Damage is believed if nobody wrote during the look, or if the next look finds the same.
+    Damage is reported if nothing was written meanwhile, or if a second reading finds the same.
     """
     inside, before = _find(Path(path)), ""
     if inside is None or NAMED is None:

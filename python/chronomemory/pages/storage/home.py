@@ -254,7 +254,7 @@ class Home:
         problems: list[Problem] = []
         if self.is_free:
             notes = {name: file for file, name in notes_in(self.folder.root, problems)}
-            # Which of two notes whose names differ in their form only a page is of, cannot be told.
+            # Two notes whose names differ only in Unicode form cannot be matched to a page.
             return {name: notes[name] for name in notes.keys() - refused_notes(problems)}, problems
         found = {}
         for file in self.folder.names(""):
