@@ -36,6 +36,7 @@ __all__ = [
     "indented_json",
     "parse_json",
     "question_words",
+    "sha256_hex",
     "statement_pieces",
     "store_folder",
     "text_words",
