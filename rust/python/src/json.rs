@@ -483,16 +483,11 @@ pub fn value<'py>(py: Python<'py>, text: &[u8]) -> PyResult<Object<'py>> {
 }
 
 /// A text of a canonical record.
-pub fn text<'py>(py: Python<'py>, text: Quoted<'_>) -> PyResult<Bound<'py, PyString>> {
+fn text<'py>(py: Python<'py>, text: Quoted<'_>) -> PyResult<Bound<'py, PyString>> {
     if text.is_escaped {
         return Ok(PyString::new(py, &text.text().ok_or_else(broken)?));
     }
     PyString::from_bytes(py, text.inner)
-}
-
-/// A text that other records are likely to have too.
-pub fn shared_text<'py>(py: Python<'py>, quoted: Quoted<'_>) -> PyResult<Bound<'py, PyString>> {
-    SharedStrings::lock().text(py, quoted)
 }
 
 /// A canonical record as a dict of the fields that it has.
