@@ -236,6 +236,7 @@ impl OpenLog {
         mark.first = mark.first.or_else(|| first_hash(lines));
         mark.first_seq.get_or_insert(lines.link.next_seq - count);
         mark.last_seq = lines.link.next_seq - 1;
+        mark.highest_seq = mark.highest_seq.max(mark.last_seq);
         mark.events += count;
         (mark.end, mark.gap) = (self.walk.end, false);
     }

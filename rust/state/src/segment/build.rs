@@ -154,7 +154,7 @@ pub struct SegmentDraft {
 /// then one for each further slot.
 pub(super) type Rows<'a> = (usize, &'a dyn Fn(usize) -> SegmentRow);
 
-/// Writes a segment to an empty file and syncs it.
+/// Writes a segment to an empty file.
 ///
 /// # Errors
 /// What the disk says; the file is then not a segment.
@@ -223,7 +223,7 @@ fn write_rows(file: Arc<dyn DiskFile>, draft: &SegmentDraft, (count, row): Rows<
         draft.renames.as_flattened().iter().map(number),
     )?;
     out.section(section::INLINE, &draft.inline)?;
-    out.finish(&draft.head.to_bytes())?.sync()
+    out.finish(&draft.head.to_bytes()).map(drop)
 }
 
 fn column<const N: usize>(
@@ -343,7 +343,6 @@ pub fn merge(file: Arc<dyn DiskFile>, sealed: &Sealed, which: std::ops::Range<us
         }
         draft.renames.extend(part.renames());
     }
-    let gone: Vec<u32> = draft.renames.iter().map(|[old, _]| *old).collect();
     let mut replaced: Vec<(u32, (u32, u32))> = newest
         .iter()
         .filter(|(slot, _)| **slot < first.head().first_slot)
@@ -372,7 +371,6 @@ pub fn merge(file: Arc<dyn DiskFile>, sealed: &Sealed, which: std::ops::Range<us
         if row.locator.source == Source::Inline {
             row.locator.offset += inline[within];
         }
-        row.locator.is_gone |= !gone.is_empty() && gone.contains(&row.ordinal);
         row
     };
     write_rows(file, &draft, (rows.len(), &row))?;

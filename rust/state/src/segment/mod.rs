@@ -21,7 +21,7 @@ pub use read::{KeyFolder, Sealed, Segment, Sources, seed_of};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 /// The version of the rules by which rows are derived from events. A segment of another version is not used.
-pub const RULES_VERSION: u32 = 2;
+pub const RULES_VERSION: u32 = 3;
 /// No event of the live log mentions the record.
 pub const NO_EVENT: u32 = u32::MAX;
 /// The record never expires.

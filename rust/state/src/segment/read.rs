@@ -16,7 +16,7 @@ use roaring::RoaringBitmap;
 use super::build::{ClassName, EventRow, Head, ScopeName, SegmentRow};
 use super::container::Container;
 use super::window::{self, FileNumber};
-use super::{LOCATOR_BYTES, Locator, NEVER, NO_EVENT, SEVERAL, Source, check_of, id_hash, ids, section};
+use super::{LOCATOR_BYTES, Locator, NEVER, Source, check_of, id_hash, ids, section};
 
 const EVENT_BYTES: usize = 16;
 const FURTHER_BYTES: usize = 12;
@@ -28,6 +28,8 @@ pub struct Segment {
     head: Head,
     rows: u32,
     replaced: u32,
+    /// Whether its file has a name, so that other processes find it.
+    pub is_named: bool,
     /// Where each section lies, by its number.
     sections: [Range<usize>; section::COUNT],
     /// Its key file, once it was opened.
@@ -68,6 +70,7 @@ impl Segment {
         Some(Self {
             rows: u32::try_from(rows).ok()?,
             replaced: u32::try_from(replaced).ok()?,
+            is_named: true,
             sections: std::array::from_fn(|id| file.section(id as u32)),
             file,
             head,
@@ -452,6 +455,21 @@ impl Sealed {
         &self.segments
     }
 
+    /// How many of them, from the first on, are in files that other processes find.
+    pub fn named_len(&self) -> usize {
+        self.segments.iter().take_while(|segment| segment.is_named).count()
+    }
+
+    /// The first of them, up to a number; `None` if that is none.
+    pub fn first(&self, count: usize) -> Option<Self> {
+        let segments = self.segments.get(..count).filter(|segments| !segments.is_empty())?;
+        Some(Self::of(
+            segments.to_vec(),
+            self.sources.clone(),
+            Arc::clone(&self.failed),
+        ))
+    }
+
     /// The seed of the hashes of ids.
     pub fn seed(&self) -> u64 {
         self.seed
@@ -531,18 +549,6 @@ impl Sealed {
     pub fn segment_of_event(&self, index: u32) -> &Segment {
         let number = self.segments.partition_point(|segment| segment.head.to <= index);
         &self.segments[number]
-    }
-
-    /// The record of an event about it: slot, and the event before it. `slot` says which if the event is about several.
-    pub fn before(&self, index: u32, is_it: impl Fn(u32) -> bool) -> u32 {
-        let event = self.event(index);
-        if event.slot != SEVERAL {
-            return event.earlier;
-        }
-        let mut further = self.segment_of_event(index).further_of(index);
-        further
-            .find(|[_, slot, _]| is_it(*slot))
-            .map_or(NO_EVENT, |[.., earlier]| earlier)
     }
 
     /// The hash of an id as it stands between quotes in canonical JSON.

@@ -224,9 +224,12 @@ impl State {
             // What was only mentioned takes its place in the order now.
             Some(mention) => {
                 let last_event = self.slots.get(mention).last_event;
-                self.timeline.rename(last_event, mention, self.slots.len() as u32);
+                self.timeline.rename(mention, self.slots.len() as u32);
                 self.slots.forget_id(mention);
-                self.slots.get_mut(mention).is_gone = true;
+                let held = self.slots.get_mut(mention);
+                held.is_gone = true;
+                // INVARIANT: a slot that an event changed is last changed by that event, so segments that end before it do not replace it.
+                held.last_event = self.timeline.len() as u32;
                 self.insert(id, Slot { last_event, ..slot })
             }
             None => self.insert(id, slot),

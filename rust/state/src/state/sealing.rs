@@ -83,7 +83,12 @@ impl State {
 
     /// Whether nothing is in doubt and nothing is expected from the events that come next.
     pub fn is_settled(&self) -> bool {
-        !self.slots.is_in_doubt() && !self.restated.is_awaiting()
+        !self.slots.is_in_doubt() && !self.awaits_events()
+    }
+
+    /// Whether the events that come next restate records of an erasure.
+    pub fn awaits_events(&self) -> bool {
+        self.restated.is_awaiting()
     }
 
     /// Copies what is in memory. `head` says what is known about the log: origin, head and position.
@@ -227,6 +232,9 @@ impl Unsealed {
                 wanted.insert(xxh3_64(record), (at, Arc::clone(record)));
             }
         }
+        if wanted.is_empty() {
+            return Ok(());
+        }
         let (mut lines, mut offset) = (LineReader::from(base, 0), 0);
         while let Some(line) = lines.next(None)? {
             let record = line.strip_suffix(b",").unwrap_or(line);
@@ -273,12 +281,13 @@ mod tests {
 
     use chronolog::disk::Bytes;
     use chronolog::event::Op;
+    use chronolog::json::Value;
     use chronolog::scope::{Scope, Viewer};
 
     use super::*;
     use crate::segment::{Segment, Sources, merge};
     use crate::state::tests::says;
-    use crate::state::{By, Listing, Query};
+    use crate::state::{By, Listing, Query, parsed};
     use chronolog::disk::MemoryFile;
 
     fn opened(file: &MemoryFile, failed: &Arc<AtomicBool>) -> Arc<Segment> {
@@ -290,18 +299,19 @@ mod tests {
         Sources::new(Arc::new(Bytes(Vec::new())), None)
     }
 
-    /// Seals what a state holds in memory; all records are copied, because there is no log.
-    fn seal(state: &mut State) -> Arc<Sealed> {
+    /// Copies what a state holds in memory.
+    fn copy(state: &State) -> Unsealed {
         let head = Head {
             origin: [7; 32],
             ..Head::default()
         };
+        state.unsealed(head).expect("memory")
+    }
+
+    /// Seals what was copied from a state; all records are copied, because there is no log.
+    fn seal(state: &State, unsealed: Unsealed) -> Arc<Sealed> {
         let file = Arc::new(MemoryFile::default());
-        state
-            .unsealed(head)
-            .expect("memory")
-            .write(file.clone(), &Bytes(Vec::new()), None)
-            .expect("written");
+        unsealed.write(file.clone(), &Bytes(Vec::new()), None).expect("written");
         let failed = state
             .slots
             .sealed()
@@ -392,6 +402,7 @@ mod tests {
             };
             let (mut plain, mut sealing) = (State::default(), State::default());
             let every = 1 + next(9);
+            let mut copied = None;
             for seq in 1..200_u64 {
                 let id = format!("r{}", next(40));
                 let op = [Op::Upsert, Op::Upsert, Op::Upsert, Op::Patch, Op::Delete, Op::Mark][next(6) as usize];
@@ -418,9 +429,18 @@ mod tests {
                     plain.expire(now);
                     sealing.expire(now);
                 }
-                if seq % every == 0 {
+                // Events are applied while a copy is sealed.
+                if let Some((unsealed, _)) = copied.take_if(|(_, until)| *until == seq) {
+                    let sealed = seal(&sealing, unsealed);
+                    match next(2) {
+                        0 => sealing.adopt(sealed),
+                        _ => sealing.adopt(merged(&sealed, sealed.segments().len().min(3))),
+                    }
+                } else if copied.is_none() && seq % every == 0 && next(2) == 0 {
+                    copied = Some((copy(&sealing), seq + 1 + next(9)));
+                } else if copied.is_none() && seq % every == 0 {
                     let clock = sealing.clock;
-                    let sealed = seal(&mut sealing);
+                    let sealed = seal(&sealing, copy(&sealing));
                     match next(4) {
                         0 => sealing.adopt(sealed),
                         1 => {
@@ -441,6 +461,28 @@ mod tests {
                     assert!(!sealing.slots.has_failed());
                 }
             }
+        }
+    }
+
+    #[test]
+    fn an_id_that_is_written_while_its_mention_is_sealed_has_one_slot() {
+        let mut state = State::default();
+        let record = r#"{"id":"r1","kind":"note"}"#;
+        says(&mut state, Op::Delete, 1, "r1", record);
+        says(&mut state, Op::Upsert, 2, "r2", r#"{"id":"r2"}"#);
+        let unsealed = copy(&state);
+        says(&mut state, Op::Upsert, 3, "r1", record);
+        let sealed = seal(&state, unsealed);
+        state.adopt(sealed);
+        let sealed = seal(&state, copy(&state));
+        for sealed in [Arc::clone(&sealed), merged(&sealed, 2)] {
+            let mut loaded = State::of_segments(sealed);
+            assert!(loaded.get("r1").is_some());
+            assert_eq!(loaded.history("r1"), [0, 2]);
+            says(&mut loaded, Op::Delete, 4, "r1", record);
+            let status = parsed(&loaded.get("r1").expect("a tombstone"));
+            assert_eq!(status.get("status").and_then(Value::as_str), Some("tombstone"));
+            assert_eq!((loaded.len(), loaded.history("r1")), (2, vec![0, 2, 3]));
         }
     }
 }

@@ -12,8 +12,8 @@ use chronolog::memory::Refused;
 pub struct Timeline {
     /// Segments that hold the first events.
     sealed: Option<Arc<Sealed>>,
-    /// Slots of mere mentions in sealed events, and the slots of their records.
-    renamed: HashMap<u32, u32>,
+    /// Slots of mentions whose id got another slot: that slot, and the event that wrote its record.
+    renamed: HashMap<u32, (u32, u32)>,
     /// The events behind the sealed ones.
     events: Vec<EventRow>,
     /// The records of those that are about several, in their order: event, slot, and the event before it about that record.
@@ -51,25 +51,14 @@ impl Timeline {
         self.push(offset, seq, Some((slot, NONE)))
     }
 
-    /// Events up to one that were about a slot are about another now.
-    pub fn rename(&mut self, last: u32, slot: u32, new: u32) {
-        let mut at = last;
-        while at != NONE {
-            let place = self.place_in_further(at, slot);
-            let is_sealed = at < self.sealed_len();
-            at = self.before(at, slot);
-            if let Some(place) = place {
-                self.further[place][1] = new;
-            }
-            if is_sealed {
-                self.renamed.insert(slot, new);
-            }
-        }
+    /// The next event gives the id of a slot another one: earlier events about the old slot are about the new one.
+    pub fn rename(&mut self, slot: u32, new: u32) {
+        self.renamed.insert(slot, (new, self.len() as u32));
     }
 
-    /// The slot that a sealed event names, as it is called now.
+    /// The slot that an id has now which had this one when an event was written.
     fn renamed(&self, slot: u32) -> u32 {
-        self.renamed.get(&slot).copied().unwrap_or(slot)
+        self.renamed.get(&slot).map_or(slot, |(new, _)| *new)
     }
 
     /// How many events are sealed.
@@ -86,17 +75,9 @@ impl Timeline {
 
     /// Whether an event is the same in another timeline of the same log.
     pub(super) fn is_same_event(&self, other: &Self, index: u32) -> bool {
-        let (one, another) = (self.event(index), other.event(index));
-        let further = |timeline: &Self| {
-            let found = match &timeline.sealed {
-                Some(sealed) if index < sealed.events() => sealed.segment_of_event(index).further_of(index).collect(),
-                _ => timeline.further_of(index).to_vec(),
-            };
-            let renamed = |[event, slot, earlier]: [u32; 3]| [event, timeline.renamed(slot), earlier];
-            found.into_iter().map(renamed).collect::<Vec<_>>()
-        };
-        one == another
-            && (one.slot != SEVERAL || further(self) == further(other))
+        let event = self.event(index);
+        event == other.event(index)
+            && (event.slot != SEVERAL || self.further_of(index) == other.further_of(index))
             && self.seq(index) == other.seq(index)
     }
 
@@ -115,9 +96,9 @@ impl Timeline {
                     timeline.runs.push((index, seq));
                 }
             }
-            timeline
-                .renamed
-                .extend(segment.renames().into_iter().map(|[old, new]| (old, new)));
+            let first = segment.head().from;
+            let renames = segment.renames().into_iter();
+            timeline.renamed.extend(renames.map(|[old, new]| (old, (new, first))));
         }
         timeline
     }
@@ -139,47 +120,45 @@ impl Timeline {
         draft.further.extend_from_slice(&self.further);
         draft.runs.push((first, self.seq(first)));
         draft.runs.extend(self.runs.iter().filter(|(index, _)| *index > first));
-        draft.renames.extend(self.renamed.iter().map(|(old, new)| [*old, *new]));
+        let renames = self.renamed.iter().filter(|(_, (_, event))| *event >= first);
+        draft.renames.extend(renames.map(|(old, (new, _))| [*old, *new]));
+        draft.renames.sort_unstable();
     }
 
     /// The event before this one that speaks of the same record.
     fn before(&self, index: u32, slot: u32) -> u32 {
-        match &self.sealed {
-            Some(sealed) if index < sealed.events() => {
-                sealed.before(index, |other| other == slot || self.renamed(other) == slot)
-            }
-            _ => match self.place_in_further(index, slot) {
-                Some(place) => self.further[place][2],
-                None => self.event(index).earlier,
-            },
+        let event = self.event(index);
+        if event.slot != SEVERAL {
+            return event.earlier;
         }
+        let mut further = self.further_of(index).into_iter();
+        let found = further.find(|[_, other, _]| *other == slot);
+        found.map_or(NONE, |[.., earlier]| earlier)
     }
 
-    /// The records of one event about several that is in memory.
-    fn further_of(&self, index: u32) -> &[[u32; 3]] {
-        let first = self.further.partition_point(|[event, ..]| *event < index);
-        let end = self.further.partition_point(|[event, ..]| *event <= index);
-        &self.further[first..end]
-    }
-
-    fn place_in_further(&self, index: u32, slot: u32) -> Option<usize> {
-        let first = self.further.partition_point(|[event, ..]| *event < index);
-        let place = self.further_of(index).iter().position(|[_, other, _]| *other == slot);
-        place.map(|place| first + place)
+    /// The records of one event about several, by the slots that they have now.
+    fn further_of(&self, index: u32) -> Vec<[u32; 3]> {
+        let mut found: Vec<[u32; 3]> = match &self.sealed {
+            Some(sealed) if index < sealed.events() => sealed.segment_of_event(index).further_of(index).collect(),
+            _ => {
+                let first = self.further.partition_point(|[event, ..]| *event < index);
+                let further = self.further[first..].iter();
+                further.take_while(|[event, ..]| *event == index).copied().collect()
+            }
+        };
+        found.iter_mut().for_each(|[_, slot, _]| *slot = self.renamed(*slot));
+        found
     }
 
     /// The slots that events from some index on speak of, some perhaps several times.
     pub fn slots_from(&self, index: u32) -> impl Iterator<Item = u32> {
-        let first = self.further.partition_point(|[event, ..]| *event < index);
-        let further = self.further[first..].iter().map(|[_, slot, _]| *slot);
-        let events = (index..self.len() as u32).map(|index| self.event(index).slot);
-        let sealed = self.sealed.iter().flat_map(move |sealed| {
-            let several = (index..sealed.events()).filter(|&index| sealed.event(index).slot == SEVERAL);
-            let slots = several.flat_map(|index| sealed.segment_of_event(index).further_of(index));
-            slots.map(|[_, slot, _]| self.renamed(slot))
-        });
-        let single = events.filter(|&slot| slot != NONE && slot != SEVERAL);
-        single.chain(further).chain(sealed)
+        let slots = (index..self.len() as u32).map(|index| (index, self.event(index).slot));
+        slots.filter(|(_, slot)| *slot != NONE).flat_map(|(index, slot)| {
+            let further = (slot == SEVERAL).then(|| self.further_of(index));
+            let single = (slot != SEVERAL).then(|| self.renamed(slot));
+            let further = further.into_iter().flatten().map(|[_, slot, _]| slot);
+            single.into_iter().chain(further)
+        })
     }
 
     /// How many events there are.
@@ -299,11 +278,11 @@ mod tests {
         assert_eq!(timeline.back_from(1, both), [0, 1]);
         assert_eq!(timeline.back_from(2, last), [1, 3, 4]);
         assert_eq!(timeline.back_from(3, again), [3]);
-        assert_eq!(timeline.slots_from(2).collect::<Vec<_>>(), [2, 2, 3]);
+        assert_eq!(timeline.slots_from(2).collect::<Vec<_>>(), [2, 3, 2]);
         assert_eq!(timeline.since(2), vec![Range { start: 1, end: 5 }]);
         // What was only spoken of becomes a record, under another number.
-        timeline.rename(again, 3, 9);
-        timeline.rename(last, 2, 8);
+        timeline.rename(3, 9);
+        timeline.rename(2, 8);
         assert_eq!(timeline.back_from(9, again), [3]);
         assert_eq!(timeline.back_from(8, last), [1, 3, 4]);
         assert_eq!(timeline.back_from(1, both), [0, 1]);
