@@ -328,20 +328,26 @@ class ChronoStore(StoreNames, Records):
     def _opened(self) -> Engine:
         with self._turn():
             # INVARIANT: an engine belongs to the process that made it, and never to a forked child.
-            engine = self._engine
-            if engine is None or self._opened_by != os.getpid():
+            if self._lease is None or self._opened_by != os.getpid():
                 with watched("open", self.project_root):
                     lease = self._borrow()
                 try:
-                    for complaint in complaints(self.project_root, lease.findings):
-                        tell(complaint)
-                        warnings.warn(complaint, RuntimeWarning, stacklevel=callers_level())
+                    self._warn(lease.findings)
                 except BaseException:  # a caller who makes warnings errors gets a closed store
                     lease.release()
                     raise
-                engine = lease.engine
-                self._lease, self._engine, self._opened_by = lease, engine, os.getpid()
+                self._lease, self._engine, self._opened_by = lease, lease.engine, os.getpid()
+                return lease.engine
+            engine = self._lease.engine
+            if self._engine is None:  # damage was found since it was opened
+                self._engine = engine
+                self._warn(engine.upkeep.findings())
         return engine
+
+    def _warn(self, findings: dict[str, Any]) -> None:
+        for complaint in complaints(self.project_root, findings):
+            tell(complaint)
+            warnings.warn(complaint, RuntimeWarning, stacklevel=callers_level())
 
     def _turn(self) -> threading.Lock:
         """Return the lock of those who open and close; a forked child must not wait for its parent's."""
@@ -388,7 +394,7 @@ class ChronoStore(StoreNames, Records):
         raise TypeError("a store cannot be pickled: open the project again")
 
     def __repr__(self) -> str:
-        state = "closed" if self._engine is None else "open"
+        state = "closed" if self._lease is None else "open"
         return f"<ChronoStore {os.fspath(self.project_root)!r}, {state}>"
 
     @property
@@ -460,12 +466,12 @@ class ChronoStore(StoreNames, Records):
 
     def verify(self, *, progress: Progress | None = None) -> VerifyReport:
         """Read the files again and say what they prove; nothing of the project is opened or made for it."""
-        engine, progress = self._engine, check.function_or_none("progress", progress)
+        lease, progress = self._lease, check.function_or_none("progress", progress)
         with watched("verify", self.project_root, large=True):
-            if engine is None:
+            if lease is None:
                 found = verify_path(os.fspath(log_folder(self.project_root)), progress, self._head_file())
             else:
-                found = engine.upkeep.verify(progress)
+                found = lease.engine.upkeep.verify(progress)
         report = VerifyReport.from_dict(found)
         for damage in report.damage:
             tell(f"{self.project_root}: damage in {damage}")
@@ -476,8 +482,8 @@ class ChronoStore(StoreNames, Records):
     @contextmanager
     def _lenient_engine(self) -> Iterator[Engine]:
         """Lend an engine that also opens a damaged store: this is the way out of damage."""
-        if self._engine is not None:
-            yield self._engine
+        if self._lease is not None:
+            yield self._lease.engine
             return
         lease = self._borrow(strict=False)
         try:

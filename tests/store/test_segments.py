@@ -5,13 +5,15 @@ from __future__ import annotations
 import random
 import shutil
 import time
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from chronomemory import ChronoStore
 from chronomemory.engines import ENGINES
-from chronomemory.errors import LogCorrupted
+from chronomemory.errors import HistoryUnavailable, LogCorrupted
 
 SECRET = "canary-5b1e7c"
 
@@ -90,6 +92,64 @@ def test_an_open_store_goes_on_behind_its_segments(tmp_path: Path) -> None:
         assert len(store.history("same")) == 100
 
 
+@contextmanager
+def warnings_ignored() -> Iterator[None]:
+    """Let warnings of damage pass."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        yield
+
+
+def in_memory(project: Path, ask: Callable[[Path], object]) -> object:
+    """Ask about a store that is loaded without any segment."""
+    shutil.rmtree(project / ".chronomemory" / "index", ignore_errors=True)
+    seal, ENGINES.seal = ENGINES.seal, None
+    try:
+        return ask(project)
+    finally:
+        ENGINES.seal = seal
+
+
+@warnings_ignored()
+def pasts(project: Path) -> list[object]:
+    """What earlier states of a store hold, and what is found wrong with it."""
+    with ChronoStore(project) as store:
+        found: list[object] = [[record.to_dict() for record in store.everyone().query(status=None)]]
+        found.append(store.verify().to_dict() | {"checked_at": None})
+        for seq in range(store.health().last_seq, 0, -23):
+            try:
+                view = store.everyone().as_of(seq)
+            except (LogCorrupted, HistoryUnavailable) as error:
+                found.append(str(error))
+            else:
+                found.append([(record.to_dict(), record.updated_at) for record in view.query(status=None)])
+                found.append([record.id for record in view.query(order_by="-updated")])
+        return found
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_loading_without_segments_seals_as_it_goes(tmp_path: Path, seed: int) -> None:
+    fill(tmp_path, seed)
+    right = in_memory(tmp_path, pasts)
+    assert not segments(tmp_path)
+    assert pasts(tmp_path) == right
+    assert segments(tmp_path), "what was sealed without a name gets one"
+    assert pasts(tmp_path) == right
+    assert answers(tmp_path, "later") == in_memory(tmp_path, lambda project: answers(project, "full"))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_damaged_log_is_sealed_in_files_without_names(tmp_path: Path, seed: int) -> None:
+    fill(tmp_path, seed, rounds=3)
+    log = tmp_path / ".chronomemory" / "events.wal"
+    content = bytearray(log.read_bytes())
+    content[random.Random(seed).randrange(len(content))] ^= 1
+    log.write_bytes(content)
+    right = in_memory(tmp_path, pasts)
+    assert pasts(tmp_path) == right
+    assert pasts(tmp_path) == right
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_a_damaged_segment_is_never_answered_from(tmp_path: Path, seed: int) -> None:
     fill(tmp_path / "whole", seed)
@@ -136,7 +196,8 @@ def test_a_log_line_that_changed_behind_a_segment_is_reported(tmp_path: Path) ->
     with ChronoStore(tmp_path, verify="later") as store:
         assert [record.to_dict() for record in store.query(status=None)] == right
         assert [one.seq for one in store.verify().damage] == damage and len(damage) == 1
-        assert not store.health().ok
+        with pytest.warns(RuntimeWarning, match="damage in"):
+            assert not store.health().ok
 
 
 def test_what_was_erased_is_in_no_segment(tmp_path: Path) -> None:
@@ -220,6 +281,25 @@ def damage_a_sealed_line(project: Path) -> None:
     log.write_bytes(content[:place] + b'"label":"FIRST"' + content[place + 15 :])
 
 
+def test_the_next_call_warns_once_of_damage_that_a_read_found(tmp_path: Path) -> None:
+    with ChronoStore(tmp_path) as store:
+        for number in range(50):
+            store.upsert({"id": f"r{number}", "label": "water boils"})
+    log = tmp_path / ".chronomemory" / "events.wal"
+    content = log.read_bytes()
+    place = content.index(b"water boils", len(content) // 2)
+    log.write_bytes(content[:place] + b"water FROZE" + content[place + 11 :])
+    with ChronoStore(tmp_path, verify="quick") as store:
+        ann = store.scoped(user="ann")
+        assert len(store.query()) == 49
+        with pytest.warns(RuntimeWarning, match="damage in") as warned:
+            store.get("r7")
+            store.get("r8")
+            ann.get("r7")
+        assert [warning.filename for warning in warned] == [__file__]
+        assert not store.health().ok
+
+
 def test_a_compaction_refuses_a_log_that_was_damaged_behind_its_segments(tmp_path: Path) -> None:
     damage_a_sealed_line(tmp_path)
     log = tmp_path / ".chronomemory" / "events.wal"
@@ -228,7 +308,8 @@ def test_a_compaction_refuses_a_log_that_was_damaged_behind_its_segments(tmp_pat
         assert store.get("r7").label == "second"
         with pytest.raises(LogCorrupted, match="altered"):
             store.compact()
-        assert not store.health().ok
+        with pytest.warns(RuntimeWarning, match="damage in"):
+            assert not store.health().ok
     assert log.read_bytes() == before
 
 
@@ -237,4 +318,5 @@ def test_a_backup_reports_damage_behind_segments(tmp_path: Path) -> None:
     with ChronoStore(tmp_path, verify="quick") as store:
         assert store.get("r7").label == "second"
         store.backup()
-        assert not store.health().ok
+        with pytest.warns(RuntimeWarning, match="damage in"):
+            assert not store.health().ok

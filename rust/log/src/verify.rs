@@ -129,6 +129,8 @@ pub trait Sink {
     fn is_satisfied(&self) -> bool {
         false
     }
+    /// The walk stands behind a piece of the log, all of which was shown.
+    fn checkpoint(&mut self, _walk: &Walk) {}
 }
 
 /// Shows events to a function once they count: those of a batch when it is whole.
@@ -295,6 +297,7 @@ impl Walk {
             if let Some(end) = piece.end {
                 self.end = end;
             }
+            sink.checkpoint(self);
             progress(self.end, until);
             Ok(true)
         })?;

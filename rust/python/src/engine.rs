@@ -614,14 +614,18 @@ fn refusal_of(fault: PyErr, row: usize, record: &Object<'_>) -> PyResult<LeftOut
 /// Holds the engine of a store, which its subclass opens and closes.
 // Its Python name appears in messages about wrong calls.
 #[pyclass(name = "Store", module = "chronomemory._core", subclass, frozen)]
-pub struct StoreBase(Mutex<Option<Py<Engine>>>);
+pub struct StoreBase {
+    engine: Mutex<Option<Py<Engine>>>,
+    /// How often damage had been found when the engine was set.
+    known_damage: AtomicU64,
+}
 
 impl StoreBase {
     fn engine(&self) -> MutexGuard<'_, Option<Py<Engine>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.engine.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The engine, which the subclass opens if it is not open.
+    /// The engine, which the subclass opens if it is not open. It warns of damage if some was found since.
     fn opened(slf: &Bound<'_, Self>) -> PyResult<Py<Engine>> {
         match slf.get()._engine(slf.py()) {
             Some(engine) => Ok(engine),
@@ -638,16 +642,28 @@ impl StoreBase {
     #[new]
     #[pyo3(signature = (*_args, **_options))]
     fn new(_args: &Bound<'_, PyTuple>, _options: Option<&Dict<'_>>) -> Self {
-        Self(Mutex::default())
+        Self {
+            engine: Mutex::default(),
+            known_damage: AtomicU64::default(),
+        }
     }
 
     #[getter]
     fn _engine(&self, py: Python<'_>) -> Option<Py<Engine>> {
-        self.engine().as_ref().map(|engine| engine.clone_ref(py))
+        let known = self.known_damage.load(Ordering::Relaxed);
+        let engine = self.engine();
+        let engine = engine
+            .as_ref()
+            .filter(|engine| engine.get().engine.new_damage() == known);
+        engine.map(|engine| engine.clone_ref(py))
     }
 
     #[setter(_engine)]
     fn set_engine(&self, engine: Option<Py<Engine>>) {
+        if let Some(engine) = &engine {
+            self.known_damage
+                .store(engine.get().engine.new_damage(), Ordering::Relaxed);
+        }
         let before = std::mem::replace(&mut *self.engine(), engine);
         // Dropped without the mutex.
         drop(before);

@@ -50,7 +50,9 @@ macro_rules! read {
                 // What was erased since is not shown.
                 since.check(view.seq())?;
                 let $source = view;
-                $ask
+                let answer = $ask;
+                view.state().slots.check()?;
+                answer
             }),
         }
     };
@@ -186,7 +188,9 @@ impl Reader {
             Source::Then(view, since) => detached(py, || {
                 since.check(view.seq())?;
                 let known = view.state().scopes().knows(&self.viewer);
-                Ok(((view.seq(), 0), known, view.search(&search)?))
+                let hits = view.search(&search)?;
+                view.state().slots.check()?;
+                Ok(((view.seq(), 0), known, hits))
             }),
         }?;
         let asker = (version, self.sees_wider(), self.scope_names(), known);

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::archives::archive_index::ArchiveCache;
 use super::archives::check::returned_at;
@@ -13,6 +13,7 @@ use super::files::snapshots::{Snapshots, remove_indexes};
 use super::history::lines::LiveLog;
 use super::load::examine::{Examined, ExaminedLog, Look, look_for_lost, look_twice, nothing};
 use super::load::found::Traces;
+use super::load::load_sealing::LoadSealer;
 use super::load::loader::Loader;
 use super::load::tails::{ends_with_event, keep_hint};
 use super::recovery::returning::erasures_of;
@@ -23,7 +24,7 @@ use super::write::commit::Pending;
 use super::{Progress, Store, VerifiedChain};
 use crate::options::{Checking, Options};
 use chronolog::damage::{DamageKind, Tail};
-use chronolog::disk::{Access, Disk, FolderMode};
+use chronolog::disk::{Access, Disk, DiskFile, FolderMode};
 use chronolog::error::{At, Error, Result};
 use chronolog::hint::{Hint, Synced, hint_for};
 use chronolog::layout::{
@@ -78,9 +79,15 @@ impl Store {
             let _ = remove_segments(&*self.site.disk, &self.site.layout, None);
         }
         let (disk, layout) = (&*self.site.disk, &self.site.layout);
-        let seen = look_twice(disk, layout, look, Loader::loading, progress).at(&path)?;
+        let loading = |log: &Arc<dyn DiskFile>| {
+            let mut loader = Loader::loading();
+            loader.sealer = Some(LoadSealer::new(disk, layout, self.options.seal.events, log));
+            loader
+        };
+        let seen = look_twice(disk, layout, look, loading, progress).at(&path)?;
+        let is_resumed = seen.as_ref().is_some_and(|seen| seen.is_resumed);
         let (open, report, state, is_synced) = match seen {
-            Some(ExaminedLog { file, found, taker }) => {
+            Some(ExaminedLog { file, found, taker, .. }) => {
                 let Examined {
                     walk,
                     report,
@@ -107,15 +114,17 @@ impl Store {
             }
         }
         let is_there = open.is_some();
+        if !report.damage.is_empty() && report.damage != self.log.report.damage {
+            self.new_damage.fetch_add(1, Ordering::Relaxed);
+        }
         self.log.read_anew(open, report);
         self.state = state.unwrap_or_default();
         keep_keys(self);
-        let is_sealed = self.state.slots.sealed().is_some();
-        let is_read = !is_there || (!is_sealed && self.options.checking != Checking::Quick);
+        let is_read = !is_there || (!is_resumed && self.options.checking != Checking::Quick);
         self.verified = VerifiedChain {
             seq: is_read.then(|| self.last_seq()),
             at: None,
-            is_pending: is_sealed && self.options.checking == Checking::Later,
+            is_pending: is_resumed && self.options.checking == Checking::Later,
         };
         self.clock.tell_again(&mut self.state);
         self.views.let_go();
@@ -243,7 +252,7 @@ fn is_kept_elsewhere(site: &Site, known: &Synced) -> Result<bool> {
 fn take_in_lines(
     log: &mut Log,
     state: &mut State,
-    read: impl FnOnce(&mut Log, &mut Loader) -> Result<Option<Tail>>,
+    read: impl FnOnce(&mut Log, &mut Loader<'_>) -> Result<Option<Tail>>,
 ) -> Result<Option<Tail>> {
     let mut loader = Loader::going_on(std::mem::take(state));
     let outcome = read(log, &mut loader);
@@ -566,6 +575,7 @@ impl Store {
             seal_from: 0,
             verified: VerifiedChain::default(),
             is_distrusted: AtomicBool::default(),
+            new_damage: Arc::default(),
         };
         store.reload(progress)?;
         if is_erasing(&store.site) {

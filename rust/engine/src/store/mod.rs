@@ -26,7 +26,7 @@ mod verifying;
 mod worker;
 mod write;
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, RwLock};
 
 use crate::options::{Durability, Options};
@@ -104,6 +104,8 @@ pub struct Store {
     verified: VerifiedChain,
     /// What was not verified is damaged.
     is_distrusted: AtomicBool,
+    /// How often damage was found that was not known before.
+    new_damage: Arc<AtomicU64>,
     /// Sealing was tried and is not tried again with fewer events in memory.
     seal_from: usize,
 }
@@ -127,6 +129,7 @@ impl Store {
             state: &self.state,
             archives: &self.archives,
             threads: self.options.threads,
+            seal_events: self.options.seal.events,
         }
     }
 

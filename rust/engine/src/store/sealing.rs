@@ -76,20 +76,45 @@ impl SealedLog {
     }
 }
 
-/// A segment that is being written while others use the store, and the state that it was copied from.
+/// A segment that is being written while others use the store, and the state that it is of.
 struct SealWork {
     before: Option<Arc<Sealed>>,
     log: SealedLog,
     state_id: StateId,
+    content: Content,
+}
+
+/// What a segment is made of.
+enum Content {
+    /// A copy of what was in memory.
+    Memory(Box<Unsealed>),
+    /// Segments without names, from one number on: loading made them.
+    Unnamed(Arc<Sealed>, usize),
 }
 
 impl SealWork {
     /// Writes the segment, without the store.
-    fn run(&self, unsealed: Unsealed) -> io::Result<Option<Arc<Sealed>>> {
-        let head = unsealed.head().clone();
-        let write = |file, sources: &Sources| unsealed.write(file, sources.log(), sources.base().map(|base| &**base));
-        let folder = self.log.folder();
-        folder.seal(&head, self.before.as_ref(), self.log.identity, false, write)
+    fn run(self) -> io::Result<Option<Arc<Sealed>>> {
+        let (folder, before, log) = (self.log.folder(), self.before.as_ref(), self.log.identity);
+        match self.content {
+            Content::Memory(unsealed) => {
+                let head = unsealed.head().clone();
+                let write = |file, sources: &Sources| {
+                    let base = sources.base().map(|base| &**base);
+                    unsealed.write(file, sources.log(), base.zip(Some(&mut 0)))
+                };
+                folder.seal(&head, before, log, false, write)
+            }
+            Content::Unnamed(sealed, from) => {
+                let segments = sealed.segments();
+                let head = Head {
+                    from: segments[from].head().from,
+                    ..segments[segments.len() - 1].head().clone()
+                };
+                let write = |file, _: &Sources| segment::merge(file, &sealed, from..segments.len());
+                folder.seal(&head, before, log, false, write)
+            }
+        }
     }
 }
 
@@ -111,13 +136,22 @@ impl BaseSealWork {
 
 /// Whether so much is in memory that it should be sealed.
 pub(in crate::store) fn wants_segment(store: &Store) -> bool {
-    store.state.unsealed_len() >= store.options.seal.events.max(store.seal_from)
+    let is_unnamed = store.seal_from == 0 && unnamed(&store.state).is_some();
+    is_unnamed || store.state.unsealed_len() >= store.options.seal.events.max(store.seal_from)
 }
 
-/// Copies what is in memory, to be sealed, if it is at least so many events or records.
-fn start_sealing(store: &mut Store, least: usize) -> std::result::Result<Option<(SealWork, Unsealed)>, Refused> {
+/// The segments of a state, if some have no names, and how many have.
+fn unnamed(state: &State) -> Option<(&Arc<Sealed>, usize)> {
+    let sealed = state.slots.sealed()?;
+    let named = sealed.named_len();
+    (named < sealed.segments().len()).then_some((sealed, named))
+}
+
+/// Takes segments without names to be written again, or copies what is in memory if it is at least so many events or records.
+fn start_sealing(store: &mut Store, least: usize) -> std::result::Result<Option<SealWork>, Refused> {
     let all = store.state.timeline().len().max(store.state.slots.len());
-    let is_worth_it = store.state.unsealed_len() >= least.max(1) && all >= store.options.seal.fewest;
+    let is_enough = unnamed(&store.state).is_some() || store.state.unsealed_len() >= least.max(1);
+    let is_worth_it = is_enough && all >= store.options.seal.fewest;
     if store.closed || !is_worth_it || !is_clean(&store.log.report) || !store.state.can_be_sealed() {
         return Ok(None);
     }
@@ -131,10 +165,11 @@ fn start_sealing(store: &mut Store, least: usize) -> std::result::Result<Option<
     let sealed_log = SealedLog::of(&store.site, log);
     // Another process may have sealed the same events.
     let known = store.state.slots.sealed().map_or(0, |sealed| sealed.events());
+    let is_more = |events| events > known || (events == known && unnamed(&store.state).is_some());
     let on_disk = sealed_log.folder().open(log.walk.end, None);
     if let Some(on_disk) = on_disk
         .map(|on_disk| on_disk.sealed)
-        .filter(|on_disk| on_disk.events() > known)
+        .filter(|on_disk| is_more(on_disk.events()))
     {
         let rest = store.state.timeline().len().saturating_sub(on_disk.events() as usize);
         // A store that was opened with `Full` does not trust what it did not write.
@@ -146,12 +181,25 @@ fn start_sealing(store: &mut Store, least: usize) -> std::result::Result<Option<
             return Ok(None);
         }
     }
-    let work = SealWork {
-        before: store.state.slots.sealed().cloned(),
+    let (before, content) = match unnamed(&store.state) {
+        Some((sealed, named)) => {
+            if sealed.head().is_none_or(|last| last.position.is_empty()) {
+                return Ok(None);
+            }
+            let before = sealed.first(named).map(Arc::new);
+            (before, Content::Unnamed(Arc::clone(sealed), named))
+        }
+        None => {
+            let unsealed = Box::new(store.state.unsealed(head)?);
+            (store.state.slots.sealed().cloned(), Content::Memory(unsealed))
+        }
+    };
+    Ok(Some(SealWork {
+        before,
         log: sealed_log,
         state_id: store.state.changes().state_id().clone(),
-    };
-    Ok(Some((work, store.state.unsealed(head)?)))
+        content,
+    }))
 }
 
 /// Collects the rows of the next base for its segment; `None` if the store should have no segments.
@@ -195,8 +243,13 @@ pub(in crate::store) fn keep_keys(store: &Store) {
 
 /// Seals what is in memory before the store is closed. If it fails, the next opening takes longer.
 pub(in crate::store) fn seal_at_close(store: &mut Store) {
-    if let Ok(Some((work, unsealed))) = start_sealing(store, store.options.seal.events_at_close) {
-        let _ = work.run(unsealed);
+    while let Ok(Some(work)) = start_sealing(store, store.options.seal.events_at_close) {
+        let is_unnamed = matches!(work.content, Content::Unnamed(..));
+        match work.run() {
+            // What was written behind them comes next.
+            Ok(Some(sealed)) if is_unnamed => store.state.adopt(sealed),
+            _ => break,
+        }
     }
 }
 
@@ -235,14 +288,19 @@ pub fn seal_state(shared: &Shared) -> Result<()> {
         };
         started
     };
-    let Some((work, unsealed)) = started else {
+    let Some(work) = started else {
         return Ok(());
     };
-    if let Some(sealed) = work.run(unsealed).at(&work.log.site.layout.segments())? {
+    let (log, state_id, path) = (
+        work.log.identity,
+        work.state_id.clone(),
+        work.log.site.layout.segments(),
+    );
+    if let Some(sealed) = work.run().at(&path)? {
         let store = &mut *shared.write_guard();
-        let is_same_log = store.log.open().is_some_and(|log| log.identity == work.log.identity);
+        let is_same_log = store.log.open().is_some_and(|open| open.identity == log);
         // Another state may have taken the place of the one that was copied.
-        if is_same_log && *store.state.changes().state_id() == work.state_id {
+        if is_same_log && *store.state.changes().state_id() == state_id {
             store.state.adopt(sealed);
             keep_keys(store);
         }

@@ -133,7 +133,8 @@ pub(in crate::store) fn end_verifying(store: &mut Store, work: &Verification, is
 
 /// What was not verified is not used for answers any more: the next call reads and checks the whole log.
 pub(in crate::store) fn distrust(store: &Store) {
-    if let Some(sealed) = store.state.slots.sealed() {
+    // Segments without names were made from a log that was read and checked.
+    if let Some(sealed) = store.state.slots.sealed().filter(|sealed| sealed.named_len() > 0) {
         sealed.mark().store(true, Ordering::Relaxed);
     }
     if store.verified.seq.is_none() {

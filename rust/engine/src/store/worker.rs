@@ -306,7 +306,10 @@ impl Worker {
         });
         if let Some(is_whole) = outcome {
             let now = self.host.now();
-            end_verifying(&mut self.store.write_guard(), &work, is_whole, now);
+            let store = &mut *self.store.write_guard();
+            end_verifying(store, &work, is_whole, now);
+            // What is damaged is found here and not by the next call, which warns of it.
+            let _ = store.refresh();
         }
     }
 

@@ -84,6 +84,10 @@ pub trait Disk: Send + Sync {
     fn create(&self, _path: &Path) -> io::Result<Arc<dyn DiskFile>> {
         Err(only_read())
     }
+    /// Creates a file without a name, in this folder if files may be made there. It lives as long as it is open.
+    fn create_unnamed(&self, _folder: &Path) -> io::Result<Arc<dyn DiskFile>> {
+        Ok(Arc::new(MemoryFile::default()))
+    }
     /// Gives a file another name, replacing what had it.
     fn rename(&self, _from: &Path, _to: &Path) -> io::Result<()> {
         Err(only_read())

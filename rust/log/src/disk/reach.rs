@@ -214,6 +214,20 @@ impl ReachedPlace<'_> {
         Err(io::ErrorKind::AlreadyExists.into())
     }
 
+    /// Creates a file without a name in the folder.
+    #[cfg(target_os = "linux")]
+    pub fn create_unnamed(&self) -> io::Result<File> {
+        let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+        let open = || rustix::fs::openat(&self.folder, c".", flags, Mode::RUSR | Mode::WUSR);
+        Ok(retry_on_intr(open)?.into())
+    }
+
+    /// Other systems have no such files.
+    #[cfg(not(target_os = "linux"))]
+    pub fn create_unnamed(&self) -> io::Result<File> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
     /// Opens a file that stays, and makes it if need be.
     pub fn open_or_create(&self) -> io::Result<File> {
         for _ in 0..MOST_TRIES {

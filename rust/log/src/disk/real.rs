@@ -48,6 +48,16 @@ impl Disk for RealDisk {
         Ok(Arc::new(RealFile(file)))
     }
 
+    fn create_unnamed(&self, folder: &Path) -> io::Result<Arc<dyn DiskFile>> {
+        let (here, elsewhere) = (folder.join("unnamed"), std::env::temp_dir().join("unnamed"));
+        let made = self
+            .roots
+            .place_to_change(&here)
+            .and_then(|place| place.create_unnamed());
+        let file = made.or_else(|_| self.roots.place(&elsewhere)?.create_unnamed())?;
+        Ok(Arc::new(RealFile(file)))
+    }
+
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         let from = self.roots.place_to_change(from)?;
         from.rename(&self.roots.place_to_change(to)?)

@@ -117,7 +117,8 @@ fn kept(sealed: &Sealed, head: &Head) -> Option<Container> {
 fn make(sealed: &Sealed, number: usize, names: &[String]) -> Option<Container> {
     let head = sealed.segments()[number].head();
     let write = |file| write_key_file(sealed, number, names, file);
-    if let Some(Ok(true)) = sealed.folder().map(|folder| folder.write(head, &write))
+    let folder = sealed.folder().filter(|_| sealed.segments()[number].is_named);
+    if let Some(Ok(true)) = folder.map(|folder| folder.write(head, &write))
         && let Some(file) = kept(sealed, head).filter(|file| names_in(file) == names)
     {
         return Some(file);
@@ -145,7 +146,7 @@ pub fn write_key_file(sealed: &Sealed, number: usize, names: &[String], file: Ar
         meta.extend_from_slice(&(name.len() as u32).to_le_bytes());
         meta.extend_from_slice(name.as_bytes());
     }
-    out.finish(&meta)?.sync()
+    out.finish(&meta).map(drop)
 }
 
 /// Whether a key file would be used and is not what the rows give.

@@ -169,16 +169,22 @@ impl Unsealed {
         &self.draft.head
     }
 
-    /// Writes the segment to an empty file. Records that lie in the log or the base as they are get a locator, the others are copied.
+    /// Writes the segment to an empty file. Records that lie in the log or the base as they are get a locator, the others are copied. The
+    /// base is searched from an offset on, which is moved behind the last record that was found.
     ///
     /// # Errors
     /// What the disk says.
-    pub fn write(mut self, file: Arc<dyn DiskFile>, log: &dyn DiskFile, base: Option<&dyn DiskFile>) -> io::Result<()> {
+    pub fn write(
+        mut self,
+        file: Arc<dyn DiskFile>,
+        log: &dyn DiskFile,
+        base: Option<(&dyn DiskFile, &mut u64)>,
+    ) -> io::Result<()> {
         let numbers = self.slots.in_memory();
         let mut locators: Vec<Option<Locator>> = vec![None; numbers.len()];
         self.find_in_log(log, &numbers, &mut locators)?;
-        if let Some(base) = base {
-            self.find_in_base(base, &numbers, &mut locators)?;
+        if let Some((base, offset)) = base {
+            self.find_in_base(base, offset, &numbers, &mut locators)?;
         }
         let mut rows = Vec::with_capacity(numbers.len());
         for (number, found) in numbers.into_iter().zip(locators) {
@@ -222,7 +228,13 @@ impl Unsealed {
     }
 
     /// Finds records in the lines of a base.
-    fn find_in_base(&self, base: &dyn DiskFile, numbers: &[u32], locators: &mut [Option<Locator>]) -> io::Result<()> {
+    fn find_in_base(
+        &self,
+        base: &dyn DiskFile,
+        offset: &mut u64,
+        numbers: &[u32],
+        locators: &mut [Option<Locator>],
+    ) -> io::Result<()> {
         let mut wanted = HashMap::new();
         for (at, number) in numbers.iter().enumerate() {
             let slot = self.slots.get(*number);
@@ -232,18 +244,19 @@ impl Unsealed {
                 wanted.insert(xxh3_64(record), (at, Arc::clone(record)));
             }
         }
-        if wanted.is_empty() {
-            return Ok(());
-        }
-        let (mut lines, mut offset) = (LineReader::from(base, 0), 0);
-        while let Some(line) = lines.next(None)? {
+        let (mut lines, mut at) = (LineReader::from(base, *offset), *offset);
+        while !wanted.is_empty()
+            && let Some(line) = lines.next(None)?
+        {
             let record = line.strip_suffix(b",").unwrap_or(line);
-            if let Some((at, known)) = wanted.get(&xxh3_64(record))
-                && **known == *record
+            let (start, hash) = (at, xxh3_64(record));
+            at += line.len() as u64 + 1;
+            if wanted.get(&hash).is_some_and(|(_, known)| **known == *record)
+                && let Some((place, _)) = wanted.remove(&hash)
             {
-                locators[*at] = Some(Locator::of(Source::Base, offset, record));
+                locators[place] = Some(Locator::of(Source::Base, start, record));
+                *offset = at;
             }
-            offset += line.len() as u64 + 1;
         }
         Ok(())
     }

@@ -118,7 +118,9 @@ impl Timeline {
         let first = self.sealed_len();
         draft.events.extend_from_slice(&self.events);
         draft.further.extend_from_slice(&self.further);
-        draft.runs.push((first, self.seq(first)));
+        draft
+            .runs
+            .extend((!self.events.is_empty()).then(|| (first, self.seq(first))));
         draft.runs.extend(self.runs.iter().filter(|(index, _)| *index > first));
         let renames = self.renamed.iter().filter(|(_, (_, event))| *event >= first);
         draft.renames.extend(renames.map(|(old, (new, _))| [*old, *new]));

@@ -9,7 +9,7 @@ mod upkeep;
 use std::cell::Cell;
 use std::ops::Deref;
 use std::path::Path;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -62,6 +62,7 @@ pub struct Body {
     terms: WriterTerms,
     /// The moment that expiries are held against, if the host's clock is not asked.
     moment: AtomicI64,
+    new_damage: Arc<AtomicU64>,
 }
 
 /// In place of a moment: the clock of the host.
@@ -108,7 +109,9 @@ impl Engine {
             ..options
         };
         let (threads, terms) = (options.threads, options.writer_terms());
-        let store = Arc::new(Shared::new(Store::open(disk, layout, options, &mut |_, _| {})?));
+        let store = Store::open(disk, layout, options, &mut |_, _| {})?;
+        let new_damage = Arc::clone(&store.new_damage);
+        let store = Arc::new(Shared::new(store));
         let body = Body {
             worker: Worker::new(Arc::clone(&store), Arc::clone(&host)),
             terms,
@@ -118,6 +121,7 @@ impl Engine {
             threads,
             forks: forked::count(),
             moment: AtomicI64::new(BY_THE_CLOCK),
+            new_damage,
         };
         Ok(Self {
             body: Arc::new(body),
@@ -173,6 +177,11 @@ impl Engine {
     pub fn log_status(&self) -> Result<LogStatus> {
         self.check_caller()?;
         Ok(self.store.read_guard().log.log_status())
+    }
+
+    /// How often damage was found so far that was not known before. It is read without a lock.
+    pub fn new_damage(&self) -> u64 {
+        self.new_damage.load(Ordering::Relaxed)
     }
 
     /// How far the chain was verified since the store was opened.

@@ -160,6 +160,10 @@ impl Disk for Overlay<'_> {
         }
     }
 
+    fn create_unnamed(&self, folder: &Path) -> io::Result<Arc<dyn DiskFile>> {
+        self.disk.create_unnamed(folder)
+    }
+
     fn list(&self, path: &Path) -> io::Result<Vec<String>> {
         self.disk.list(path)
     }

@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -28,7 +29,7 @@ use crate::store::load::loader::Loader;
 const KEYS: &str = "keys";
 /// So many neighbours of one size become one.
 const MERGED_AT_ONCE: usize = 8;
-/// Segments of up to so many events are of the smallest size; each further size is eight times as large.
+/// Segments of up to so many events and rows are of the smallest size; each further size is eight times as large.
 const SMALLEST_EVENTS: u32 = 65_536;
 
 /// A log and its segments.
@@ -154,27 +155,18 @@ impl SegmentFolder<'_> {
             return Ok(None);
         };
         segments.push(Arc::new(new));
-        let mut sealed = Sealed::of(segments, sources, failed);
-        while let Some(first) = mergeable(sealed.segments()) {
-            let parts = first..sealed.segments().len();
+        let sealed = merge_last(Sealed::of(segments, sources, failed), |sealed, parts| {
             let path = path_of(
                 self.layout,
                 &segment::Head {
-                    from: sealed.segments()[first].head().from,
+                    from: sealed.segments()[parts.start].head().from,
                     ..sealed.segments()[parts.end - 1].head().clone()
                 },
             );
-            let write = |file| segment::merge(file, &sealed, parts.clone());
-            if !put(self.disk, self.layout, &path, log, write)? {
-                break;
-            }
-            let Some(new) = open_segment(self.disk, &path, sealed.mark()) else {
-                break;
-            };
-            let mut segments = sealed.segments()[..first].to_vec();
-            segments.push(Arc::new(new));
-            sealed = Sealed::of(segments, sealed.sources().clone(), Arc::clone(sealed.mark()));
-        }
+            let write = |file| segment::merge(file, sealed, parts);
+            let is_put = put(self.disk, self.layout, &path, log, write)?;
+            Ok(is_put.then(|| open_segment(self.disk, &path, sealed.mark())).flatten())
+        })?;
         if let Some(before) = before {
             self.keep_keys(before, &sealed, log);
         }
@@ -247,7 +239,10 @@ fn put(
     write: impl FnOnce(Arc<dyn DiskFile>) -> io::Result<()>,
 ) -> io::Result<bool> {
     let draft = path.with_extension("tmp");
-    let written = disk.create(&draft).and_then(write);
+    let written = disk.create(&draft).and_then(|file| {
+        write(Arc::clone(&file))?;
+        file.sync()
+    });
     // INVARIANT: the log is looked at when the draft is complete, and an erasure removes drafts before files: a segment of a log that
     // was erased from does not come back.
     let is_current = disk.status(layout.log()).is_ok_and(|now| now.identity == log);
@@ -302,7 +297,7 @@ pub(in crate::store) fn altered_segments(
     walk.go(&*folder.log, end, Reading::new(1), &mut loader)?;
     let sealed = loader.state.unwrap_or_default();
     // One that fails a check is not used: the state is read from the log then.
-    if let Some(reason) = unlike(state, &sealed).filter(|_| !sealed.slots.has_failed()) {
+    if let Some(reason) = unlike(state, &sealed).filter(|_| !sealed.slots.has_failed() && !state.slots.has_failed()) {
         return found(&path(0), reason);
     }
     for number in 0..rows.segments().len() {
@@ -322,20 +317,40 @@ fn open_segment(disk: &dyn Disk, path: &Path, failed: &Arc<AtomicBool>) -> Optio
     Segment::open(file.map(u64::MAX).ok()?, failed)
 }
 
+/// Makes one of the last segments as long as there are so many of a size. `merge` writes one in place of those with some numbers.
+pub(in crate::store) fn merge_last(
+    mut sealed: Sealed,
+    merge: impl Fn(&Sealed, Range<usize>) -> io::Result<Option<Segment>>,
+) -> io::Result<Sealed> {
+    while let Some(first) = mergeable(sealed.segments()) {
+        let Some(merged) = merge(&sealed, first..sealed.segments().len())? else {
+            break;
+        };
+        let mut segments = sealed.segments()[..first].to_vec();
+        segments.push(Arc::new(merged));
+        sealed = Sealed::of(segments, sealed.sources().clone(), Arc::clone(sealed.mark()));
+    }
+    Ok(sealed)
+}
+
 /// The first of the last segments that are to become one.
 fn mergeable(segments: &[Arc<Segment>]) -> Option<usize> {
     let size_of = |segment: &Segment| {
-        let (mut size, mut events) = (0, (segment.head().to - segment.head().from) / SMALLEST_EVENTS);
+        let (mut size, mut events) = (
+            0,
+            Ord::max(segment.head().to - segment.head().from, segment.len() as u32) / SMALLEST_EVENTS,
+        );
         while events > 0 {
             (size, events) = (size + 1, events / MERGED_AT_ONCE as u32);
         }
         size
     };
-    let size = size_of(segments.last()?);
+    let last = segments.last()?;
+    let size = size_of(last);
     let count = segments
         .iter()
         .rev()
-        .take_while(|segment| size_of(segment) <= size)
+        .take_while(|segment| size_of(segment) <= size && segment.is_named == last.is_named)
         .count();
     (count >= MERGED_AT_ONCE).then(|| segments.len() - count)
 }

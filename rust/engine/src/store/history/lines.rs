@@ -11,6 +11,7 @@ use crate::store::archives::archive_index::{
 use crate::store::archives::way::pruned_until;
 use crate::store::load::base::Proof;
 use crate::store::load::examine::{Look, examine, settled_seq};
+use crate::store::load::load_sealing::LoadSealer;
 use crate::store::load::loader::{Loader, Moment};
 use chronolog::damage::Damage;
 use chronolog::disk::{DiskFile, read_upto};
@@ -65,6 +66,8 @@ pub struct History<'a> {
     pub(in crate::store) archives: &'a ArchiveCache,
     /// How many threads may be used.
     pub(in crate::store) threads: usize,
+    /// So many events are sealed at once.
+    pub(in crate::store) seal_events: usize,
 }
 
 impl<'a> History<'a> {
@@ -445,6 +448,16 @@ impl History<'_> {
             ..Look::at_log(self.threads, checking)
         };
         let mut loader = Loader::up_to(moment);
+        let (disk, layout) = (&*self.site.disk, &self.site.layout);
+        loader.sealer = Some(LoadSealer::new(disk, layout, self.seal_events, &segment.log));
+        if let Some(sealed) = self
+            .state
+            .slots
+            .sealed()
+            .filter(|_| is_proven && !self.state.is_outlived)
+        {
+            loader.resume_before(sealed, self.site).or_damage(LOG)?;
+        }
         let found = examine(
             &*self.site.disk,
             &self.site.layout,

@@ -58,7 +58,7 @@ impl Base {
         self.damage.push(finding(path, kind, reason));
     }
 
-    fn named(&mut self, place: BasePlace<'_>, sentinel: &Sentinel, loader: &mut Loader) -> io::Result<()> {
+    fn named(&mut self, place: BasePlace<'_>, sentinel: &Sentinel, loader: &mut Loader<'_>) -> io::Result<()> {
         self.tell_repairs(sentinel);
         if place.way.is_some() && loader.keeps() && self.is_left_out(place, sentinel)? {
             // Most bases of the past are not kept, because the history before them adds up to them.
@@ -87,7 +87,7 @@ impl Base {
     }
 
     /// For a repair with `unproven`: loads an altered base, marked. Opening a store loads nothing of it.
-    fn load_unproved(&mut self, place: BasePlace<'_>, sha256: Option<Hex>, loader: &mut Loader) -> io::Result<()> {
+    fn load_unproved(&mut self, place: BasePlace<'_>, sha256: Option<Hex>, loader: &mut Loader<'_>) -> io::Result<()> {
         if self.proof != Proof::Nothing || !loader.is_salvaging() {
             return Ok(());
         }
@@ -120,7 +120,7 @@ impl Base {
         place: BasePlace<'_>,
         sha256: Option<Hex>,
         good: BaseState,
-        loader: &mut Loader,
+        loader: &mut Loader<'_>,
     ) -> io::Result<()> {
         let Some(sha256) = sha256 else {
             self.hurt(
@@ -186,7 +186,7 @@ impl Base {
         length: u64,
         first_seq: Option<u64>,
         hint: Hint,
-        loader: &mut Loader,
+        loader: &mut Loader<'_>,
     ) -> io::Result<()> {
         let snapshot = open_inside(place.disk, place.layout, SNAPSHOT)?;
         let header = match &snapshot {
@@ -232,7 +232,7 @@ impl Base {
     }
 
     /// Loads what a line of the log adopted.
-    fn adopted(&mut self, place: BasePlace<'_>, adoption: &Adoption, loader: &mut Loader) -> io::Result<()> {
+    fn adopted(&mut self, place: BasePlace<'_>, adoption: &Adoption, loader: &mut Loader<'_>) -> io::Result<()> {
         loader.settled_until = Some(adoption.seq);
         let now = |way: &WayBack| way.base(adoption.base_sha256);
         let sha256 = place.way.map_or(Some(adoption.base_sha256), now);
@@ -327,7 +327,7 @@ impl Base {
         length: u64,
         beginning: &Beginning,
         hint: Hint,
-        loader: &mut Loader,
+        loader: &mut Loader<'_>,
     ) -> io::Result<()> {
         match &beginning.origin {
             Origin::Ours(sentinel) => self.named(place, sentinel, loader),
@@ -344,7 +344,7 @@ impl Base {
         log: &dyn DiskFile,
         length: u64,
         beginning: &Beginning,
-        loader: &mut Loader,
+        loader: &mut Loader<'_>,
     ) -> io::Result<()> {
         let line = first_line(log, length)?;
         let traces = Traces::look(place.disk, place.layout)?;
@@ -389,7 +389,7 @@ impl Base {
         place: BasePlace<'_>,
         log: &dyn DiskFile,
         length: u64,
-        loader: &mut Loader,
+        loader: &mut Loader<'_>,
     ) -> io::Result<()> {
         let left = Left::of_nothing();
         if length == 0 || !load_snapshot(place, log, length, &left, loader)? {
@@ -402,7 +402,12 @@ impl Base {
     }
 
     /// There is no log, and something shows that there was one.
-    pub(super) fn lost_log(&mut self, place: BasePlace<'_>, traces: &Traces, loader: &mut Loader) -> io::Result<()> {
+    pub(super) fn lost_log(
+        &mut self,
+        place: BasePlace<'_>,
+        traces: &Traces,
+        loader: &mut Loader<'_>,
+    ) -> io::Result<()> {
         self.damage.push(lost(traces, "it is not there"));
         self.load_newest(place, &Bytes(Vec::new()), 0, &Left::of_nothing(), loader)
     }
@@ -415,7 +420,7 @@ impl Base {
         log: &dyn DiskFile,
         length: u64,
         left: &Left,
-        loader: &mut Loader,
+        loader: &mut Loader<'_>,
     ) -> io::Result<()> {
         self.proof = Proof::Nothing;
         if !loader.is_salvaging() {
@@ -443,7 +448,7 @@ fn load_snapshot(
     log: &dyn DiskFile,
     length: u64,
     left: &Left,
-    loader: &mut Loader,
+    loader: &mut Loader<'_>,
 ) -> io::Result<bool> {
     let Some(file) = open_inside(place.disk, place.layout, SNAPSHOT)? else {
         return Ok(false);
@@ -502,7 +507,7 @@ struct RebuildSegment {
 pub(in crate::store) fn rebuild(
     place: BasePlace<'_>,
     sentinel: &Sentinel,
-    loader: &mut Loader,
+    loader: &mut Loader<'_>,
 ) -> io::Result<Option<String>> {
     let rebuilt = match try_rebuild(place, sentinel, loader) {
         // A retired log may be damaged so that it cannot be unpacked.
@@ -515,7 +520,7 @@ pub(in crate::store) fn rebuild(
     Ok(rebuilt)
 }
 
-fn try_rebuild(place: BasePlace<'_>, sentinel: &Sentinel, loader: &mut Loader) -> io::Result<Option<String>> {
+fn try_rebuild(place: BasePlace<'_>, sentinel: &Sentinel, loader: &mut Loader<'_>) -> io::Result<Option<String>> {
     let Some((name, _)) = sentinel.safe_archive() else {
         return Ok(None);
     };
@@ -529,6 +534,8 @@ fn try_rebuild(place: BasePlace<'_>, sentinel: &Sentinel, loader: &mut Loader) -
         return Ok(None);
     };
     loader.start_over();
+    // Its events lie in several logs.
+    loader.sealer = None;
     if let Some(file) = base
         && loader.take_base(&*file)?.header.is_err()
     {

@@ -73,7 +73,7 @@ pub fn examine(
     layout: &Layout,
     log: &dyn DiskFile,
     look: Look<'_>,
-    loader: &mut Loader,
+    loader: &mut Loader<'_>,
     progress: &mut dyn FnMut(u64, u64),
 ) -> io::Result<Examined> {
     let length = log.length()?;
@@ -100,6 +100,10 @@ pub fn examine(
         loader.watch_scopes();
     }
     let resumed = loader.resumed.take();
+    if let (Some(sealer), Origin::Ours(sentinel)) = (&mut loader.sealer, &beginning.origin) {
+        let base = sentinel.base_sha256.map(|sha256| layout.base(sha256.text()));
+        sealer.base = base.and_then(|path| disk.open(&path, Access::Read).ok());
+    }
     match (&resumed, &beginning.origin) {
         (Some(_), Origin::Ours(sentinel)) => base.resume(sentinel),
         (Some(_), _) => {}
@@ -110,6 +114,10 @@ pub fn examine(
     }
     if !base.damage.is_empty() {
         loader.note_loss();
+    }
+    // Records that an archive added up to lie in another log.
+    if loader.state.as_ref().is_some_and(|state| state.is_outlived) {
+        loader.sealer = None;
     }
     let has_trail = !look.is_past && !look.only_damage;
     let mut walk = resumed.unwrap_or_else(|| Walk::new(synced)).promised(hint.promised());
@@ -123,6 +131,10 @@ pub fn examine(
         threads: look.threads,
     };
     let mut tail = walk.go_with_progress(log, length, reading, loader, progress)?;
+    if let (Some(mut sealer), Some(state)) = (loader.sealer.take(), &mut loader.state) {
+        // Without it the state is as good.
+        let _ = sealer.finish(state, &walk);
+    }
     if let Some(tail) = tail.as_mut().filter(|_| walk.follower.tail.is_some()) {
         let whole = whole_events(log, tail.offset..length, walk.mark().head, 0)?;
         tail.events = whole.map_or(0, |whole| whole.events);
@@ -185,23 +197,25 @@ pub fn examine(
 }
 
 /// An open log with all that was found and taken in.
-pub struct ExaminedLog {
+pub struct ExaminedLog<'a> {
     pub file: Arc<dyn DiskFile>,
     pub found: Examined,
-    pub taker: Loader,
+    pub taker: Loader<'a>,
+    /// Some of it was taken from segments, and not read.
+    pub is_resumed: bool,
 }
 
 const MOST_LOOKS: usize = 4;
 
 /// Opens the log and looks at all files; damage is believed only if a second look finds the same, for others may have
 /// swapped a file between two reads. `None` if there is no log.
-pub fn look_twice(
+pub fn look_twice<'a>(
     disk: &dyn Disk,
     layout: &Layout,
     mut look: Look<'_>,
-    loader: impl Fn() -> Loader,
+    loader: impl Fn(&Arc<dyn DiskFile>) -> Loader<'a>,
     progress: &mut dyn FnMut(u64, u64),
-) -> io::Result<Option<ExaminedLog>> {
+) -> io::Result<Option<ExaminedLog<'a>>> {
     let mut believed: Option<Vec<Damage>> = None;
     let mut looks = 0;
     loop {
@@ -209,10 +223,11 @@ pub fn look_twice(
         let Some(held) = HeldFiles::gather(disk, layout, Need::State)? else {
             return Ok(None);
         };
-        let mut taker = loader();
+        let mut taker = loader(&held.log);
         if look.sealed {
             taker.resume(&held, layout)?;
         }
+        let is_resumed = taker.resumed.is_some();
         let found = examine(&held.disk, layout, &*held.log, look, &mut taker, progress)?;
         let is_odd = !found.report.damage.is_empty() || found.report.cut.is_some();
         if std::mem::take(&mut look.sealed)
@@ -224,7 +239,12 @@ pub fn look_twice(
         looks += 1;
         if damage.is_empty() || believed.as_ref() == Some(damage) || looks == MOST_LOOKS {
             let file = held.log;
-            return Ok(Some(ExaminedLog { file, found, taker }));
+            return Ok(Some(ExaminedLog {
+                file,
+                found,
+                taker,
+                is_resumed,
+            }));
         }
         believed = Some(damage.clone());
     }
@@ -244,7 +264,7 @@ pub fn look_for_lost(
     disk: &dyn Disk,
     layout: &Layout,
     threads: usize,
-    loader: &mut Loader,
+    loader: &mut Loader<'_>,
 ) -> io::Result<Option<Report>> {
     let report = look_beside(disk, layout, threads, loader)?;
     // A log gets its name before any file beside it: one that came meanwhile explains the traces.
@@ -257,7 +277,7 @@ pub fn look_beside(
     disk: &dyn Disk,
     layout: &Layout,
     threads: usize,
-    loader: &mut Loader,
+    loader: &mut Loader<'_>,
 ) -> io::Result<Option<Report>> {
     let Some(traces) = Traces::look(disk, layout)? else {
         return Ok(None);

@@ -4,20 +4,23 @@ use std::collections::BTreeSet;
 use std::io;
 use std::sync::Arc;
 
+use super::load_sealing::LoadSealer;
 use super::scope_watch::ScopeWatch;
 use crate::store::files::held::HeldFiles;
-use crate::store::files::segments::SegmentFolder;
+use crate::store::files::segments::{Resumed, SegmentFolder};
 use chronolog::chain::BatchFate;
-use chronolog::disk::{DiskFile, read_upto};
+use chronolog::disk::{Disk, DiskFile, read_upto};
 use chronolog::event::act::each_concerned;
 use chronolog::event::faces::{ERASURES, VECTORS, face_of};
 use chronolog::event::{IncomingEvents, Known, Op, stamp};
 use chronolog::hint::{Hint, hint_for, read_hint};
 use chronolog::json::{self, RecordSpans, Value};
 use chronolog::layout::Layout;
+use chronolog::log::Site;
 use chronolog::memory::{self, Refused};
 use chronolog::origin::origin_of;
 use chronolog::verify::{HeldEvents, ScopeFinding, Sink, Walk};
+use chronomemory_state::segment::Sealed;
 use chronomemory_state::snapshot::{self, Contents, Moments, RecordSink};
 use chronomemory_state::state::{State, parsed, unspelled};
 
@@ -32,7 +35,7 @@ pub enum Moment {
 
 /// Gathers what a walk shows; without a state it only checks.
 #[derive(Default)]
-pub struct Loader {
+pub struct Loader<'a> {
     pub state: Option<State>,
     /// The base accounts for all events up to here.
     pub settled_until: Option<u64>,
@@ -56,9 +59,11 @@ pub struct Loader {
     unmade: BTreeSet<String>,
     /// The walk behind the segments that the state begins with.
     pub resumed: Option<Walk>,
+    /// Seals what is loaded from the log; without it all stays in memory.
+    pub(in crate::store) sealer: Option<LoadSealer<'a>>,
 }
 
-impl Loader {
+impl Loader<'_> {
     pub fn loading() -> Self {
         Self {
             state: Some(State::default()),
@@ -68,12 +73,8 @@ impl Loader {
 
     /// Begins with the segments of a log, if there are any.
     pub(in crate::store) fn resume(&mut self, held: &HeldFiles<'_>, layout: &Layout) -> io::Result<()> {
-        let length = held.log.length()?;
-        let origin = origin_of(&*held.log, length)?;
-        let synced = match hint_for(read_hint(&held.disk, layout)?, &*held.log, length)? {
-            Hint::Synced(offset) => Some(offset),
-            _ => None,
-        };
+        let origin = origin_of(&*held.log, held.log.length()?)?;
+        let synced = synced_until(&held.disk, layout, &*held.log)?;
         let folder = SegmentFolder {
             disk: &held.disk,
             layout,
@@ -82,11 +83,36 @@ impl Loader {
         };
         // A power failure may have torn what was not synced: it is read and checked.
         if let Some(resumed) = folder.open(synced.unwrap_or(0), synced) {
-            self.last_seq = resumed.walk.mark().last_seq;
-            self.state = Some(State::of_segments(resumed.sealed));
-            self.resumed = Some(resumed.walk);
+            self.go_on_from(resumed);
         }
         Ok(())
+    }
+
+    /// Begins with the largest of some segments of the live log that end before the moment at which this loader stops.
+    pub(in crate::store) fn resume_before(&mut self, sealed: &Sealed, site: &Site) -> io::Result<()> {
+        let log = sealed.sources().log();
+        let synced = synced_until(&*site.disk, &site.layout, log)?;
+        let ends_before = |walk: &Walk| match self.until {
+            Some(Moment::Seq(seq)) => walk.mark().highest_seq <= seq,
+            Some(Moment::Time(micros)) => walk.latest <= micros,
+            None => true,
+        };
+        for count in (1..=sealed.segments().len()).rev() {
+            let walk = Walk::resume(&sealed.segments()[count - 1].head().position, log, synced);
+            if let (Some(walk), Some(first)) = (walk.filter(ends_before), sealed.first(count)) {
+                let sealed = Arc::new(first);
+                self.go_on_from(Resumed { sealed, walk });
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn go_on_from(&mut self, resumed: Resumed) {
+        self.last_seq = resumed.walk.mark().last_seq;
+        self.last_ts = Some(resumed.walk.latest);
+        self.state = Some(State::of_segments(resumed.sealed));
+        self.resumed = Some(resumed.walk);
     }
 
     pub fn going_on(state: State) -> Self {
@@ -183,6 +209,9 @@ impl Loader {
         if let Some(state) = &mut self.state {
             *state = State::default();
         }
+        if let Some(sealer) = &mut self.sealer {
+            sealer.start_over();
+        }
         (self.settled_until, self.last_seq, self.satisfied) = (None, 0, false);
         self.is_behind_loss = false;
         self.unmade.clear();
@@ -203,17 +232,16 @@ impl Loader {
     }
 
     pub(in crate::store) fn take_base(&mut self, file: &dyn DiskFile) -> io::Result<Contents> {
-        let (only_vectors, watch) = (self.only_vectors, self.watch.as_mut());
         let contents = match &mut self.state {
-            Some(state) if only_vectors || watch.is_some() => {
+            Some(state) => {
                 let mut sink = BaseSink {
                     state,
-                    only_vectors,
-                    watch,
+                    only_vectors: self.only_vectors,
+                    watch: self.watch.as_mut(),
+                    sealer: &mut self.sealer,
                 };
                 snapshot::read(file, &mut sink)
             }
-            Some(state) => snapshot::read(file, state),
             None => snapshot::read(file, &mut snapshot::NoRecordSink),
         }?;
         if let Ok(header) = &contents.header {
@@ -260,25 +288,40 @@ impl Loader {
     }
 }
 
+/// How far a log is known to be on disk.
+fn synced_until(disk: &dyn Disk, layout: &Layout, log: &dyn DiskFile) -> io::Result<Option<u64>> {
+    Ok(match hint_for(read_hint(disk, layout)?, log, log.length()?)? {
+        Hint::Synced(offset) => Some(offset),
+        _ => None,
+    })
+}
+
 /// Whether a record is kept where everything is only checked: those about embeddings and erasures.
 fn is_checked(id: &[u8]) -> bool {
     matches!(face_of(id), Some(VECTORS | ERASURES))
 }
 
-/// Takes the records of a base, all or only those that are checked, and shows all of them to the watch.
-struct BaseSink<'a> {
+/// Takes the records of a base, all or only those that are checked, shows all of them to the watch, and seals what it takes.
+struct BaseSink<'a, 'd> {
     state: &'a mut State,
     only_vectors: bool,
     watch: Option<&'a mut ScopeWatch>,
+    sealer: &'a mut Option<LoadSealer<'d>>,
 }
 
-impl RecordSink for BaseSink<'_> {
+impl RecordSink for BaseSink<'_, '_> {
     fn make_room(&mut self, bytes: usize) -> Result<(), Refused> {
         if let Some(watch) = &mut self.watch {
             watch.make_room(IncomingEvents {
                 events: 1,
                 ..IncomingEvents::default()
             })?;
+        }
+        if let Some(sealer) = self.sealer {
+            sealer.expect(bytes);
+            if sealer.seal_if_due(self.state, &Walk::new(None)).is_err() {
+                *self.sealer = None;
+            }
         }
         RecordSink::make_room(self.state, bytes)
     }
@@ -301,11 +344,14 @@ impl RecordSink for BaseSink<'_> {
         if let Some(watch) = &mut self.watch {
             **watch = ScopeWatch::default();
         }
+        if let Some(sealer) = self.sealer {
+            sealer.start_over();
+        }
         self.state.start_over();
     }
 }
 
-impl Sink for Loader {
+impl Sink for Loader<'_> {
     fn make_room(&mut self, coming: IncomingEvents) -> Result<(), Refused> {
         if let Some(watch) = &mut self.watch {
             watch.make_room(coming)?;
@@ -313,6 +359,9 @@ impl Sink for Loader {
         let Some(state) = &mut self.state else {
             return memory::check();
         };
+        if let Some(sealer) = &mut self.sealer {
+            sealer.expect(coming.bytes);
+        }
         self.holding.make_room(coming)?;
         // Those that are held may be taken in together with these.
         state.make_room(coming.and(self.holding.kept()))
@@ -373,6 +422,15 @@ impl Sink for Loader {
 
     fn is_satisfied(&self) -> bool {
         self.satisfied
+    }
+
+    fn checkpoint(&mut self, walk: &Walk) {
+        if let (Some(sealer), Some(state)) = (&mut self.sealer, &mut self.state)
+            && sealer.seal_if_due(state, walk).is_err()
+        {
+            // The rest stays in memory.
+            self.sealer = None;
+        }
     }
 }
 

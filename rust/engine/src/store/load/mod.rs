@@ -5,6 +5,7 @@
 pub(in crate::store) mod base;
 pub(in crate::store) mod examine;
 pub(in crate::store) mod found;
+pub(in crate::store) mod load_sealing;
 pub(in crate::store) mod loader;
 pub(in crate::store) mod replaced;
 pub(in crate::store) mod scope_watch;

@@ -214,7 +214,7 @@ impl CureSearch<'_> {
         Ok(linked.chain(synced).collect())
     }
 
-    fn examine_alone(&self, file: &dyn DiskFile, loader: &mut Loader) -> Result<Examined> {
+    fn examine_alone(&self, file: &dyn DiskFile, loader: &mut Loader<'_>) -> Result<Examined> {
         let look = Look::at_log(self.threads, Checking::Full);
         examine(&*self.site.disk, &self.site.layout, file, look, loader, &mut |_, _| {}).at(self.site.layout.log())
     }

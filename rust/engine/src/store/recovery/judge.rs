@@ -9,18 +9,19 @@ use std::time::Duration;
 use super::returning::notes_of;
 use crate::options::Checking;
 use crate::store::archives::way::tell_pruned;
-use crate::store::files::held::{HeldFiles, Need, Prefix};
+use crate::store::files::held::{HeldFiles, Need};
 use crate::store::files::segments::{SegmentFolder, altered_segments, has_segments};
 use crate::store::history::lines::is_whole;
 use crate::store::load::examine::{Look, examine, look_for_lost, nothing};
+use crate::store::load::load_sealing::LoadSealer;
 use crate::store::load::loader::Loader;
 use crate::store::load::tails;
 use crate::store::search::live_text::{TextLog, altered_texts, text_names};
 use crate::store::vectors::records::index::Spaces;
 use crate::store::vectors::{altered_codes, check_rows};
-use crate::store::{Progress, Store};
+use crate::store::{Progress, SealTerms, Store};
 use chronolog::damage::Tail;
-use chronolog::disk::{Disk, FolderMode};
+use chronolog::disk::{Disk, DiskFile, FolderMode};
 use chronolog::error::{At, Result};
 use chronolog::event::{Known, stamp};
 use chronolog::hint::origin_hash;
@@ -135,8 +136,9 @@ fn judge(
         true => Loader::loading(),
         false => Loader::checking_rows(),
     };
-    let log = held.log_then();
-    let found = examine(&held.disk, layout, &log, look, &mut taker, progress).at(layout.log())?;
+    let log: Arc<dyn DiskFile> = Arc::new(held.log_then());
+    taker.sealer = is_indexed.then(|| LoadSealer::new(&held.disk, layout, SealTerms::default().events, &log));
+    let found = examine(&held.disk, layout, &*log, look, &mut taker, progress).at(layout.log())?;
     let (mut report, walk, origin) = (found.report, found.walk, found.origin);
     if let Some(state) = &taker.state {
         report.notes.extend(notes_of(state, &report.notes));
@@ -152,9 +154,9 @@ fn judge(
                 .extend(altered_codes(&held.disk, layout, &spaces, threads));
         }
         if is_indexed {
-            let first = origin_hash(&log, walk.end).filter(|_| is_whole(&report) && state.can_be_sealed());
+            let first = origin_hash(&*log, walk.end).filter(|_| is_whole(&report) && state.can_be_sealed());
             let text_log = TextLog {
-                file: &log,
+                file: &*log,
                 end: walk.end,
                 origin: &origin,
                 numbers: first.filter(|_| walk.mark().events == state.timeline().len() as u64),
@@ -172,14 +174,16 @@ fn judge(
             report.altered.extend(segments);
         }
     }
-    let kept = tails::notes(&held.disk, layout, &log).at(layout.log())?;
+    let kept = tails::notes(&held.disk, layout, &*log).at(layout.log())?;
     report.notes.extend(kept);
-    report.notes.extend(from_the_future(&log, &walk, now).at(layout.log())?);
+    report
+        .notes
+        .extend(from_the_future(&*log, &walk, now).at(layout.log())?);
     Ok(report)
 }
 
 /// A note about events that say they were written later than now.
-fn from_the_future(log: &Prefix, walk: &Walk, now: i64) -> std::io::Result<Option<String>> {
+fn from_the_future(log: &dyn DiskFile, walk: &Walk, now: i64) -> std::io::Result<Option<String>> {
     let limit = now.saturating_add(CLOCKS_DIFFER_MICROS);
     if walk.latest <= limit {
         return Ok(None);

@@ -122,7 +122,7 @@ impl Returning {
             return Ok(Self::default());
         }
         let look = Look::at_log(threads, Checking::Quick);
-        let seen = look_twice(disk, source, look, Loader::checking_rows, &mut |_, _| {}).at(source.log())?;
+        let seen = look_twice(disk, source, look, |_| Loader::checking_rows(), &mut |_, _| {}).at(source.log())?;
         let copy = seen.as_ref().and_then(|seen| seen.taker.state.as_ref());
         let copy = copy.map(known_erasures).unwrap_or_default();
         let has = |record: &[u8]| copy.iter().any(|one| one.record == record);
