@@ -23,6 +23,8 @@ __all__ = [
     "Engine",
     "Reader",
     "Store",
+    "TablePart",
+    "TableReader",
     "Upkeep",
     "Vectors",
     "Walk",
@@ -311,6 +313,10 @@ class Vectors:
 
         With a bookmark nothing is written and None returned if a record changed, or has an embedding.
         """
+    def attach_part(
+        self, part: TablePart, without: list[int], space: str | None, model: str | None
+    ) -> int:
+        """Attach the embeddings of the rows of a part, without those rows; return how many."""
     def detach(self, ids: list[str], space: str | None) -> int: ...
     def embedding(self, record_id: str, space: str | None) -> bytes | None: ...
     def spaces(self) -> list[_Dict]: ...
@@ -324,6 +330,26 @@ class Vectors:
 
         The request has k and min_confidence; it may have space, kind, status, among, min_score, condition.
         """
+
+@final
+class TableReader:
+    """An Arrow stream as lines of JSON and embeddings. Fields are pairs of a field and a column, or "*"."""
+
+    def __new__(cls, source: object, fields: list[tuple[str, str]] | None, vector: str | None) -> Self: ...
+    def next(self, most: int) -> TablePart | None: ...
+
+@final
+class TablePart:
+    """Some rows of a table: a line for each, which is empty if the row is refused."""
+
+    @property
+    def text(self) -> bytes: ...
+    @property
+    def first_row(self) -> int: ...
+    @property
+    def rows(self) -> int: ...
+    @property
+    def refusals(self) -> list[tuple[int, str | None, str, str]]: ...  # row, id, field, reason
 
 @final
 class Blocks:

@@ -6,13 +6,14 @@ import errno
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime, timezone
 from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any
 
-from chronomemory._core import Engine, parse_json
+from chronomemory._core import Engine, TableReader, parse_json
 from chronomemory.errors import ChronoError, InvalidArgument
-from chronomemory.face.arguments import function_or_none, many, must, path, refuse, word
+from chronomemory.face.arguments import function_or_none, many, must, path, refuse, string_or_none, word
 from chronomemory.record import ChronoRecord
 from chronomemory.types import HasEngine, IngestReport, Progress, RowError
 
@@ -83,6 +84,7 @@ def _found(row: Mapping[str, Any], source: str) -> Any:
 
 
 _BATCH_ROWS = 1_000
+_PART_ROWS = 16_384
 _PIECE_BYTES = 2 * 1024 * 1024
 MOST_LINE_BYTES = 16 << 20
 _KEPT_ERRORS = 1_000
@@ -97,9 +99,15 @@ def ingest(
     fields: Fields | None = None,
     on_error: str = "raise",
     progress: Progress | None = None,
+    vector: str | None = None,
+    space: str | None = None,
+    model: str | None = None,
 ) -> IngestReport:
-    """Load records from NDJSON files (one path or several), an open file, a table of pandas, polars or Arrow,
-    or anything with dicts.
+    """Load records from NDJSON files (one path or several), an open file, a table or anything with dicts.
+
+    A table is an object with the Arrow interface (polars, also lazy, pyarrow, DuckDB, pandas with pyarrow) or a
+    DataFrame. ``vector`` names its column of embeddings, which are attached in ``space`` as those of ``model``.
+    Nulls and NaN are left out, times become text in UTC.
 
     A bad row ends the load at its batch, and what came before stays; with ``on_error="skip"`` bad rows are
     counted. ``fields`` says what a field of a record is made of: ``{"id": "key", "data.price": "price"}``.
@@ -116,14 +124,18 @@ def ingest(
     progress = function_or_none("progress", progress)
     load = _Load(store.engine, word("on_error", on_error, ("raise", "skip")) == "skip", progress)
     make = None if fields is None else mapped(fields)
+    embeddings = string_or_none("space", space), string_or_none("model", model)
+    reader = _reader_of(source, fields, string_or_none("vector", vector))
+    if vector is None and embeddings != (None, None):
+        raise refuse("space and model describe embeddings: name their column with vector=", "vector")
+    if vector is not None and reader is None:
+        raise refuse("only a column of an Arrow table can hold embeddings; see store.vectors", "vector")
     if isinstance(source, str | os.PathLike):
         load.files([source], make)
-    elif is_table(source):
-        table: Any = source
-        load.rows(table.to_dicts() if hasattr(table, "to_dicts") else table.to_dict("records"), make)
-    elif hasattr(source, "to_batches"):
-        parts: Any = source.to_batches(max_chunksize=_BATCH_ROWS)
-        load.rows(chain.from_iterable(part.to_pylist() for part in parts), make)
+    elif reader is not None:
+        load.table(reader, embeddings, len(source) if is_table(source) else 0)
+    elif is_table(source) or hasattr(source, "to_batches"):
+        load.rows(_rows_of(source), make)
     elif hasattr(source, "read") and hasattr(source, "readline"):
         load.stream(source, make)
     elif isinstance(source, Mapping | ChronoRecord | bytes):
@@ -158,6 +170,39 @@ def is_table(source: Any) -> bool:
     return hasattr(source, "columns") and hasattr(source, "to_dict") and not isinstance(source, Mapping)
 
 
+def _reader_of(source: Any, fields: Fields | None, vector: str | None) -> TableReader | None:
+    """Return a reader of columns; None for other sources, and for functions in ``fields``, which need rows."""
+    if hasattr(source, "collect") and hasattr(source, "lazy"):
+        source = source.collect()
+    if not hasattr(source, "__arrow_c_stream__"):
+        return None
+    pairs = [(target, made_of) for target, made_of in (fields or {}).items() if isinstance(made_of, str)]
+    if fields is not None and len(pairs) < len(fields):
+        return None
+    try:
+        return TableReader(source, None if fields is None else pairs, vector)
+    except ImportError:  # pandas needs pyarrow for its columns
+        return None
+
+
+def _rows_of(table: Any) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a table without nulls and NaN, and with times as text in UTC."""
+    if hasattr(table, "to_batches"):
+        parts = table.to_batches(max_chunksize=_BATCH_ROWS)
+        rows = chain.from_iterable(part.to_pylist() for part in parts)
+    else:
+        rows = table.to_dicts() if hasattr(table, "to_dicts") else table.to_dict("records")
+    for row in rows:
+        yield {key: _utc_text(value) for key, value in row.items() if value is not None and value == value}
+
+
+def _utc_text(value: Any) -> Any:
+    if not isinstance(value, datetime):
+        return value
+    moment = value.replace(tzinfo=timezone.utc) if value.tzinfo is None else value.astimezone(timezone.utc)
+    return moment.isoformat().replace("+00:00", "Z")
+
+
 _Made = Callable[[Mapping[str, Any]], dict[str, Any]] | None
 #: Where a row comes from: its number (from 0), or its line (from 1) and its file.
 _Place = tuple[int | None, int | None, str]
@@ -170,14 +215,16 @@ class _Load:
         self._engine = engine
         self._skips = skips
         self._progress = progress
-        self._records = self._bytes = self._skipped = 0
+        self._records = self._bytes = self._skipped = self._vectors = 0
         self._seqs: list[int] = []
         self._files: list[str] = []
         self._errors: list[RowError] = []
 
     def report(self) -> IngestReport:
         first, last = (self._seqs[0], self._seqs[-1]) if self._seqs else (None, None)
-        return IngestReport(self._records, self._bytes, first, last, self._files, self._skipped, self._errors)
+        return IngestReport(
+            self._records, self._bytes, first, last, self._files, self._skipped, self._errors, self._vectors
+        )
 
     def files(self, sources: list[Any], make: _Made) -> None:
         files = [_existing(name) for name in sources]
@@ -222,13 +269,48 @@ class _Load:
                 return
 
     def _take(self, loaded: Mapping[str, Any], name: str) -> None:
+        self._count(loaded)
+        for line, record_id, where, reason in loaded["refusals"]:
+            self._keep(RowError(None, line, name, record_id, where, reason))
+
+    def _count(self, loaded: Mapping[str, Any]) -> None:
         self._bytes += loaded["bytes"]
         self._records += loaded["records"]
         self._skipped += loaded["skipped"]
         if loaded["records"]:
             self._seqs += (loaded["first_seq"], loaded["last_seq"])
-        for line, record_id, where, reason in loaded["refusals"]:
-            self._keep(RowError(None, line, name, record_id, where, reason))
+
+    def table(self, reader: TableReader, embeddings: tuple[str | None, str | None], total: int) -> None:
+        """Load the rows of a table; a refused row has an empty line, so that lines count rows."""
+        rows, before = 0, self._records
+        while part := reader.next(_KEPT_ERRORS if self._skips else _PART_ROWS):
+            refused = []
+            for row, record_id, where, reason in part.refusals:
+                place = (row, None, "")
+                if not self._skips:
+                    fault = refuse(reason, where)
+                    fault.id = record_id
+                    raise _located(fault, place, f", {fault}", self._records - before)
+                refused.append(row)
+                self._keep(RowError(*place, record_id, where, reason))
+            self._skipped += len(refused)
+            text = (part.text, part.first_row, self._records - before)
+            try:
+                loaded = self._engine.ingest("table", skips=self._skips, text=text)
+            except InvalidArgument as error:
+                if error.line is not None:
+                    error.row, error.line = error.line - 1, None
+                    reason = str(error).removeprefix(f"table line {error.row + 1}")
+                    error.args = (f"row {error.row}{reason}",)
+                raise
+            self._count(loaded)
+            for line, record_id, where, reason in loaded["refusals"]:
+                refused.append(line - 1)
+                self._keep(RowError(line - 1, None, "", record_id, where, reason))
+            self._vectors += self._engine.vectors.attach_part(part, refused, *embeddings)
+            rows = part.first_row + part.rows
+            if self._progress is not None:
+                self._progress(rows, total or rows)
 
     def rows(self, source: Iterable[Any], make: _Made) -> None:
         self._batches((((number, None, ""), row) for number, row in enumerate(source)), make)

@@ -240,7 +240,7 @@ class RowError(Fields):
 
 @dataclass(frozen=True, slots=True)
 class IngestReport(Fields):
-    """What a bulk load brought in, and how many rows it left out; ``errors`` has the first 1,000 of them."""
+    """What a bulk load wrote, and how many rows it left out; ``errors`` has the first 1,000 of them."""
 
     records: int = 0
     bytes: int = 0
@@ -249,3 +249,4 @@ class IngestReport(Fields):
     files: list[str] = field(default_factory=list)
     skipped: int = 0
     errors: list[RowError] = field(default_factory=list)
+    vectors: int = 0

@@ -36,6 +36,7 @@ mod json;
 mod packed;
 mod reader;
 mod requests;
+mod tables;
 mod upkeep;
 mod vectors;
 
@@ -63,6 +64,7 @@ mod _core {
         },
         packed::unset_attribute,
         reader::{Reader, Walk},
+        tables::{TablePart, TableReader},
         upkeep::Upkeep,
         vectors::{Vectors, token_rows},
     };

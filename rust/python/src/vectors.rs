@@ -11,6 +11,7 @@ use crate::Dict;
 use crate::boundary::{detached, invalid};
 use crate::engine::Handle;
 use crate::requests::{condition_of, item};
+use crate::tables::TablePart;
 
 pub type Matrix<'py> = PyReadonlyArray2<'py, f32>;
 
@@ -79,6 +80,26 @@ impl Vectors {
             engine.write(|store, now| store.attach(&attachment, viewer, since.as_ref(), now))
         })?;
         Ok(committed.map(|committed| (committed.first_seq, committed.next_seq)))
+    }
+
+    /// Attaches the embeddings of some rows of a table, all but the given rows; returns how many.
+    fn attach_part(
+        &self,
+        py: Python<'_>,
+        part: &TablePart,
+        without: Vec<usize>,
+        space: Option<&str>,
+        model: Option<&str>,
+    ) -> PyResult<usize> {
+        let viewer = &self.0.viewer;
+        let attached = self.0.run(py, |engine| {
+            let attach = |rows: &Attachment<'_>| {
+                engine.write(|store, now| store.attach(rows, viewer, None, now))?;
+                Ok(rows.ids.len())
+            };
+            part.attach(&without, (space, model), attach).transpose()
+        })?;
+        Ok(attached.unwrap_or(0))
     }
 
     fn detach(&self, py: Python<'_>, ids: Vec<String>, space: Option<&str>) -> PyResult<usize> {
