@@ -313,9 +313,7 @@ class Vectors:
 
         With a bookmark nothing is written and None returned if a record changed, or has an embedding.
         """
-    def attach_part(
-        self, part: TablePart, without: list[int], space: str | None, model: str | None
-    ) -> int:
+    def attach_part(self, part: TablePart, without: list[int], space: str | None, model: str | None) -> int:
         """Attach the embeddings of the rows of a part, without those rows; return how many."""
     def detach(self, ids: list[str], space: str | None) -> int: ...
     def embedding(self, record_id: str, space: str | None) -> bytes | None: ...

@@ -105,9 +105,9 @@ def ingest(
 ) -> IngestReport:
     """Load records from NDJSON files (one path or several), an open file, a table or anything with dicts.
 
-    A table is an object with the Arrow interface (polars, also lazy, pyarrow, DuckDB, pandas with pyarrow) or a
-    DataFrame. ``vector`` names its column of embeddings, which are attached in ``space`` as those of ``model``.
-    Nulls and NaN are left out, times become text in UTC.
+    A table has the Arrow interface (polars, also lazy, pyarrow, DuckDB, pandas with pyarrow) or is a DataFrame.
+    ``vector`` names its column of embeddings, which are attached in ``space`` as those of ``model``. Nulls and
+    NaN are left out, times become text in UTC.
 
     A bad row ends the load at its batch, and what came before stays; with ``on_error="skip"`` bad rows are
     counted. ``fields`` says what a field of a record is made of: ``{"id": "key", "data.price": "price"}``.
@@ -133,7 +133,7 @@ def ingest(
     if isinstance(source, str | os.PathLike):
         load.files([source], make)
     elif reader is not None:
-        load.table(reader, embeddings, len(source) if is_table(source) else 0)
+        load.table(reader, embeddings, getattr(source, "height", getattr(source, "num_rows", 0)))
     elif is_table(source) or hasattr(source, "to_batches"):
         load.rows(_rows_of(source), make)
     elif hasattr(source, "read") and hasattr(source, "readline"):
@@ -171,9 +171,11 @@ def is_table(source: Any) -> bool:
 
 
 def _reader_of(source: Any, fields: Fields | None, vector: str | None) -> TableReader | None:
-    """Return a reader of columns; None for other sources, and for functions in ``fields``, which need rows."""
-    if hasattr(source, "collect") and hasattr(source, "lazy"):
-        source = source.collect()
+    """Return a reader of columns; None for other sources and for functions in ``fields``."""
+    if hasattr(source, "collect_schema"):  # polars, whose columns of type Null do not fit Arrow's interface
+        texts = {name: str for name, kind in source.collect_schema().items() if str(kind) == "Null"}
+        source = source.cast(texts) if texts else source
+        source = source.collect() if hasattr(source, "collect") else source
     if not hasattr(source, "__arrow_c_stream__"):
         return None
     pairs = [(target, made_of) for target, made_of in (fields or {}).items() if isinstance(made_of, str)]
@@ -290,7 +292,8 @@ class _Load:
                 if not self._skips:
                     fault = refuse(reason, where)
                     fault.id = record_id
-                    raise _located(fault, place, f", {fault}", self._records - before)
+                    shown = "" if record_id is None else f' (id "{record_id}")'
+                    raise _located(fault, place, f"{shown}, {fault}", self._records - before)
                 refused.append(row)
                 self._keep(RowError(*place, record_id, where, reason))
             self._skipped += len(refused)

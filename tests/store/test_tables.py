@@ -40,7 +40,7 @@ def test_a_table_without_fields_is_one_of_records(store: ChronoStore) -> None:
     record = store.get("A")
     assert record is not None
     assert (record.kind, record.confidence, record.evidence) == ("note", 0.25, ["x", "y"])
-    with pytest.raises(InvalidArgument, match="row 0.*colour"):
+    with pytest.raises(InvalidArgument, match=r"row 0.*colour"):
         store.ingest(pl.DataFrame({"id": ["B"], "colour": ["red"]}))
 
 
@@ -79,7 +79,9 @@ def test_values_of_every_type(store: ChronoStore) -> None:
 
 
 CELL = st.one_of(st.none(), st.text(max_size=8))
-ROW = st.tuples(CELL, st.one_of(st.none(), st.integers(-(2**63), 2**63 - 1)), st.one_of(st.none(), st.floats()))
+ROW = st.tuples(
+    CELL, st.one_of(st.none(), st.integers(-(2**63), 2**63 - 1)), st.one_of(st.none(), st.floats())
+)
 
 
 @settings(deadline=None, max_examples=30)
@@ -109,7 +111,9 @@ def test_a_table_is_loaded_like_its_lines(
         assert [error.row for error in report.errors] == [
             number for number, record in enumerate(records) if record not in kept
         ]
-        assert [record.to_dict() for record in table.query()] == [record.to_dict() for record in other.query()]
+        assert [record.to_dict() for record in table.query()] == [
+            record.to_dict() for record in other.query()
+        ]
 
 
 @pytest.mark.parametrize("kind", [pl.Array(pl.Float32, 3), pl.List(pl.Float64)])
@@ -140,7 +144,7 @@ def test_rows_that_the_engine_refuses_are_named_and_get_no_vector(store: ChronoS
     frame = pl.DataFrame(
         {"id": ["A", "", "C"], "confidence": [0.5, 0.5, 7.0], "v": [[1.0, 0.0], [0.5, 0.5], [0.0, 1.0]]}
     )
-    with pytest.raises(InvalidArgument, match="^row 1, id") as caught:
+    with pytest.raises(InvalidArgument, match=r"^row 1 \(id \"\"\), id must") as caught:
         store.ingest(frame, vector="v", model="m")
     assert caught.value.row == 1 and caught.value.line is None
     report = store.ingest(frame, vector="v", model="m", on_error="skip")
@@ -160,7 +164,7 @@ def test_rows_that_the_engine_refuses_are_named_and_get_no_vector(store: ChronoS
         ({"n": [7], "v": [[1.0]]}, {"vector": "v", "fields": {"data": "*"}}, "column of their ids"),
         ({"id": ["A"]}, {"model": "m"}, "name their column with vector="),
         ({"id": ["A", None]}, {}, "row 1, .*no id"),
-        ({"id": ["A"], "x": [math.inf]}, {"fields": {"id": "id", "data": "*"}}, "row 0 .*infinite"),
+        ({"id": ["A"], "x": [math.inf]}, {"fields": {"id": "id", "data": "*"}}, "row 0.*infinite"),
     ],
 )
 def test_what_cannot_be_loaded_is_said(
