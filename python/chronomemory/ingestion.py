@@ -105,9 +105,9 @@ def ingest(
 ) -> IngestReport:
     """Load records from NDJSON files (one path or several), an open file, a table or anything with dicts.
 
-    A table has the Arrow interface (polars, also lazy, pyarrow, DuckDB, pandas with pyarrow) or is a DataFrame.
-    ``vector`` names its column of embeddings, which are attached in ``space`` as those of ``model``. Nulls and
-    NaN are left out, times become text in UTC.
+    A table has the Arrow interface (polars, also lazy, pyarrow, DuckDB, pandas with pyarrow) or is a
+    DataFrame. ``vector`` names its column of embeddings, which are attached in ``space`` as those of
+    ``model``. Nulls and NaN are left out, times become text in UTC.
 
     A bad row ends the load at its batch, and what came before stays; with ``on_error="skip"`` bad rows are
     counted. ``fields`` says what a field of a record is made of: ``{"id": "key", "data.price": "price"}``.

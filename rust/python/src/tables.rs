@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use arrow_array::cast::AsArray;
 use arrow_array::temporal_conversions::{as_date, as_datetime};
 use arrow_array::types::{
-    ArrowPrimitiveType, Date32Type, Date64Type, Float16Type, Float32Type, Float64Type, TimestampMicrosecondType,
-    TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType,
+    ArrowPrimitiveType, ArrowTimestampType, Date32Type, Date64Type, Float16Type, Float32Type, Float64Type,
+    TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType,
 };
 use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchReader, StringArray};
 use arrow_buffer::NullBuffer;
@@ -638,14 +638,7 @@ impl Encoders {
     }
 
     /// Moments as text in UTC; those without a zone count as UTC.
-    fn times<'a, T: ArrowPrimitiveType<Native = i64>>(
-        &self,
-        field: &'a FieldRef,
-        array: &'a dyn Array,
-    ) -> NullableEncoder<'a>
-    where
-        T: arrow_array::types::ArrowTimestampType,
-    {
+    fn times<'a, T: ArrowTimestampType>(&self, field: &'a FieldRef, array: &'a dyn Array) -> NullableEncoder<'a> {
         let values = array.as_primitive::<T>();
         self.texts(field, array, |row| {
             as_datetime::<T>(values.value(row)).map(|moment| format!("{moment:?}Z"))

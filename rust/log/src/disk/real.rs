@@ -13,7 +13,8 @@ use rustix::fs::{Dir, Mode, OFlags};
 use super::forked::Lockable;
 use super::reach::Roots;
 use super::{
-    Access, Disk, DiskFile, FileStamp, FolderMode, Identity, LockFile, Mapping, Status, UnexpectedEntry, UnexpectedKind,
+    Access, Disk, DiskFile, FileStamp, FolderMode, Identity, LockFile, Mapping, MemoryFile, Status, UnexpectedEntry,
+    UnexpectedKind,
 };
 
 /// The file system of the machine.
@@ -49,13 +50,12 @@ impl Disk for RealDisk {
     }
 
     fn create_unnamed(&self, folder: &Path) -> io::Result<Arc<dyn DiskFile>> {
-        let (here, elsewhere) = (folder.join("unnamed"), std::env::temp_dir().join("unnamed"));
-        let made = self
-            .roots
-            .place_to_change(&here)
-            .and_then(|place| place.create_unnamed());
-        let file = made.or_else(|_| self.roots.place(&elsewhere)?.create_unnamed())?;
-        Ok(Arc::new(RealFile(file)))
+        let place = self.roots.place_to_change(&folder.join("unnamed"));
+        Ok(match place.and_then(|place| place.create_unnamed()) {
+            Ok(file) => Arc::new(RealFile(file)),
+            // In a folder that may not be changed, or on a file system without such files.
+            Err(_) => Arc::new(MemoryFile::default()),
+        })
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
