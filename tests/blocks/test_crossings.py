@@ -14,6 +14,9 @@ from chronomemory.blocks import Memory, sync
 from chronomemory.embedders import CallableEmbedder
 from living import REFERENCE_RULES, Time, angles
 
+#: Functions of the engine that work on what they are given.
+PURE = ("sha256_hex", "unset_attribute")
+
 MOST_CROSSINGS, MOST_EVENTS, MOST_BYTES = 4, 4, 2_000
 
 #: Whose memory it is: of all, of a user, and of a session in which a user's agent works.
@@ -23,11 +26,11 @@ NAMES = [SHARED, USER, {"user": "ann", "agent": "a", "session": "s"}]
 
 
 def is_crossing(called: Any) -> bool:
-    """Say whether a builtin is a method or a function of the library, and does more than to read a record."""
+    """Say whether a builtin is a function of the engine that does more than read or hash bytes."""
     name = called.__name__
     classes = type(getattr(called, "__self__", None)).__mro__
     homes = {home.__module__ for home in classes if name in vars(home)}
-    return "chronomemory._core" in homes | {getattr(called, "__module__", None)} and name != "unset_attribute"
+    return "chronomemory._core" in homes | {getattr(called, "__module__", None)} and name not in PURE
 
 
 @contextmanager

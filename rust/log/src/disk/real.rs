@@ -50,7 +50,8 @@ impl Disk for RealDisk {
     }
 
     fn create_unnamed(&self, folder: &Path) -> io::Result<Arc<dyn DiskFile>> {
-        let place = self.roots.place_to_change(&folder.join("unnamed"));
+        let path = folder.join("unnamed");
+        let place = self.roots.place_to_change(&path);
         Ok(match place.and_then(|place| place.create_unnamed()) {
             Ok(file) => Arc::new(RealFile(file)),
             // In a folder that may not be changed, or on a file system without such files.
