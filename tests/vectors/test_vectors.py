@@ -342,6 +342,25 @@ class TestDamage:
             store.vectors.nearest(rows[0], k=1)
         assert sorted(file.name for file in folder.iterdir()) == [f"default.0.0-{FILE_ROWS}.codes", "mine.i8"]
 
+    def test_a_range_that_is_not_full_has_a_file_that_is_replaced(self, tmp_path: Path) -> None:
+        folder = tmp_path / ".chronomemory" / "index" / "vectors"
+        rows, there = vectors(16_400, 0), 0
+        for count, end in [(1_000, 0), (5_000, 4_096), (5_100, 4_096), (13_000, 12_288), (16_400, FILE_ROWS)]:
+            with ChronoStore(tmp_path) as store:
+                ids = [f"R{n}" for n in range(there, count)]
+                store.upsert_many([ChronoRecord(id=name) for name in ids])
+                store.vectors.attach_many(ids, rows[there:count], model="a model")
+                before = store.vectors.nearest(rows[:5], k=9)
+            there, files = count, list(folder.glob("*"))
+            assert [path.name for path in files] == ([f"default.0.0-{end}.codes"] if end else [])
+            for path in files:
+                with ChronoStore(tmp_path) as store:
+                    assert store.vectors.nearest(rows[:5], k=9) == before
+                flip(path, path.stat().st_size // 2)
+                with ChronoStore(tmp_path) as store:
+                    assert store.vectors.nearest(rows[:5], k=9) == before
+                    assert store.verify().valid
+
     def test_an_erasure_removes_codes(self, tmp_path: Path) -> None:
         folder = tmp_path / ".chronomemory" / "index" / "vectors"
         with ChronoStore(tmp_path) as store:

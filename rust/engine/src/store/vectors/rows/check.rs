@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::codes::{CodesFile, FILE_CHUNKS, FILE_ROWS};
+use super::codes::{CodesFile, FILE_CHUNKS, codes_path, file_sizes};
 use crate::store::vectors::records::format::{Bound, RowGroup, group_row, group_space, shown, with_group};
 use crate::store::vectors::records::index::{CHUNK_ROWS, RowChunk, RowIndex, Spaces};
 use chronolog::damage::{Damage, DamageKind};
@@ -236,9 +236,11 @@ pub fn altered_codes(disk: &dyn Disk, layout: &Layout, spaces: &Spaces, threads:
         let Ok(rows) = map_rows(disk, layout, bound, u64::MAX) else {
             continue;
         };
-        for (number, chunks) in index.chunks.chunks_exact(FILE_CHUNKS).enumerate() {
-            let first = number * FILE_ROWS;
-            let path = layout.codes(&bound.name, bound.generation, first..first + FILE_ROWS);
+        let ranges = (0..index.chunks.len()).step_by(FILE_CHUNKS);
+        let ranges =
+            ranges.flat_map(|first| file_sizes(index.chunks.len() - first).map(move |size| first..first + size));
+        for range in ranges {
+            let (path, chunks) = (codes_path(layout, bound, range.clone()), &index.chunks[range.clone()]);
             let Some(file) = CodesFile::open(disk, &path, bound, chunks) else {
                 continue;
             };
@@ -248,19 +250,16 @@ pub fn altered_codes(disk: &dyn Disk, layout: &Layout, spaces: &Spaces, threads:
                 loop {
                     let place = next.fetch_add(1, Ordering::Relaxed);
                     let Some(chunk) = chunks.get(place) else { return };
-                    let right = made_of(rows.bytes(), bound, number * FILE_CHUNKS + place, chunk);
-                    let contents = file.contents(place);
-                    let both = right.zip(contents);
+                    let right = made_of(rows.bytes(), bound, range.start + place, chunk);
+                    let both = right.zip(file.contents(place));
                     if both.is_some_and(|(right, found)| found.iter().zip(&right).any(|(one, other)| one != other)) {
                         is_altered.store(true, Ordering::Relaxed);
                     }
                 }
             });
             if is_altered.into_inner() {
-                let reason = format!(
-                    "the codes of rows {first} to {} are not those of the rows",
-                    first + FILE_ROWS - 1
-                );
+                let (first, last) = (range.start * CHUNK_ROWS, range.end * CHUNK_ROWS - 1);
+                let reason = format!("the codes of rows {first} to {last} are not those of the rows");
                 found.push(finding(&index_name(&path), DamageKind::IndexAltered, reason));
             }
         }

@@ -1,11 +1,12 @@
-//! Files with the codes of full ranges of rows, in `index/vectors/`.
+//! Files with the codes of ranges of rows, in `index/vectors/`.
 //!
-//! A file holds the codes of [`FILE_ROWS`] rows in the container of derived files, the XXH3 that each row had when its SHA-256 was checked,
-//! and a checksum of the digests of the rows that it was made of. It is written once, under a temporary name, and mapped.
+//! A file holds the codes of [`FILE_CHUNKS`] chunks in the container of derived files, the XXH3 that each row had when its SHA-256 was
+//! checked, and a checksum of the digests of the rows that it was made of. It is written once, under a temporary name, and mapped. The
+//! last range has a file of fewer chunks, which a longer one replaces.
 
 use std::io;
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use xxhash_rust::xxh3::xxh3_128;
@@ -15,13 +16,12 @@ use crate::store::vectors::records::index::{CHUNK_ROWS, RowChunk};
 use chronolog::disk::{Access, Disk, DiskFile};
 use chronolog::layout::{Layout, is_codes_draft, is_old_codes, own_draft};
 use chronolog::log::files::remove_ours;
+use chronomemory_search::vector::CodePart;
 use chronomemory_search::vector::codes::{GROUP_ROWS, PART_GROUPS, high_bytes, low_bytes};
-use chronomemory_search::vector::{CodePart, MemoryPart};
 use chronomemory_state::segment::{Container, ContainerWriter};
 
 /// How many chunks of rows a file holds the codes of.
 pub const FILE_CHUNKS: usize = 16;
-pub const FILE_ROWS: usize = FILE_CHUNKS * CHUNK_ROWS;
 /// The first bytes of the description in the footer. The last one is the version of the format and of the transform.
 const MAGIC: &[u8; 8] = b"CMCODES\x01";
 const SUM_BYTES: usize = 8;
@@ -36,8 +36,21 @@ mod section {
     pub const LOW: u32 = 3;
 }
 
+/// How many of some chunks a file may hold, the most first.
+pub fn file_sizes(chunks: usize) -> impl Iterator<Item = usize> {
+    (1..=chunks.min(FILE_CHUNKS)).rev()
+}
+
+/// The file of the codes of some chunks.
+pub fn codes_path(layout: &Layout, bound: &Bound, chunks: Range<usize>) -> PathBuf {
+    let rows = chunks.start * CHUNK_ROWS..chunks.end * CHUNK_ROWS;
+    layout.codes(&bound.name, bound.generation, rows)
+}
+
 /// A file of codes, mapped.
 pub struct CodesFile {
+    /// How many chunks it holds.
+    pub chunks: usize,
     file: Arc<dyn DiskFile>,
     length: u64,
     container: Container,
@@ -56,12 +69,12 @@ impl CodesFile {
         let container = Container::open(bytes, &Arc::default())?;
         let [sums, high, low] = [section::SUMS, section::HIGH, section::LOW].map(|id| container.section(id));
         let groups = chunks.len() * PART_GROUPS;
-        let is_whole = chunks.len() == FILE_CHUNKS
-            && container.meta() == meta(bound, chunks)
-            && sums.len() == FILE_ROWS * SUM_BYTES
+        let is_whole = container.meta() == meta(bound, chunks)
+            && sums.len() == groups * GROUP_ROWS * SUM_BYTES
             && high.len() == groups * high_bytes(bound.dim)
-            && low.len() == FILE_ROWS * low_bytes(bound.dim);
+            && low.len() == groups * GROUP_ROWS * low_bytes(bound.dim);
         is_whole.then_some(Self {
+            chunks: chunks.len(),
             file,
             length,
             container,
@@ -72,7 +85,7 @@ impl CodesFile {
         })
     }
 
-    /// Writes the codes of these chunks, with the XXH3 of each row.
+    /// Writes the [contents](Self::contents) of these chunks.
     ///
     /// # Errors
     /// `Io` if the disk refuses.
@@ -80,8 +93,7 @@ impl CodesFile {
         (disk, layout, path): (&dyn Disk, &Layout, &Path),
         bound: &Bound,
         chunks: &[Arc<RowChunk>],
-        parts: &[&MemoryPart],
-        sums: &[u64],
+        contents: &[[&[u8]; 3]],
     ) -> io::Result<()> {
         let folder = layout.codes_folder();
         disk.create_dir(&folder)?;
@@ -95,7 +107,7 @@ impl CodesFile {
         // rows that are gone.
         let written = disk
             .status(&layout.rows(&bound.name, bound.generation))
-            .and_then(|_| write_sections(file, bound, chunks, parts, sums))
+            .and_then(|_| write_sections(file, bound, chunks, contents))
             .and_then(|()| disk.rename(&draft, path));
         if written.is_err() {
             let _ = disk.remove(&draft);
@@ -119,15 +131,15 @@ impl CodesFile {
 
     /// The XXH3 of a row; `None` if its page failed.
     pub fn sum(&self, row: usize) -> Option<u64> {
-        let start = self.sums.start + row % FILE_ROWS * SUM_BYTES;
+        let start = self.sums.start + row % (FILE_CHUNKS * CHUNK_ROWS) * SUM_BYTES;
         let bytes = self.container.bytes(start..start + SUM_BYTES)?;
         Some(u64::from_le_bytes(bytes.try_into().ok()?))
     }
 
-    /// The codes of a chunk and the XXH3 of its rows, as bytes; `None` if a page failed.
+    /// The XXH3 of the rows of a chunk and their codes, as bytes; `None` if a page failed.
     pub fn contents(&self, chunk: usize) -> Option<[&[u8]; 3]> {
         let within = |section: &Range<usize>| {
-            let each = section.len() / FILE_CHUNKS;
+            let each = section.len() / self.chunks;
             let start = section.start + chunk % FILE_CHUNKS * each;
             self.container.bytes(start..start + each)
         };
@@ -149,21 +161,14 @@ fn write_sections(
     file: Arc<dyn DiskFile>,
     bound: &Bound,
     chunks: &[Arc<RowChunk>],
-    parts: &[&MemoryPart],
-    sums: &[u64],
+    contents: &[[&[u8]; 3]],
 ) -> io::Result<()> {
     let mut out = ContainerWriter::new(file);
-    out.begin(section::SUMS)?;
-    for sum in sums {
-        out.add(&sum.to_le_bytes())?;
-    }
-    out.begin(section::HIGH)?;
-    for part in parts {
-        out.add(part.planes().0)?;
-    }
-    out.begin(section::LOW)?;
-    for part in parts {
-        out.add(part.planes().1)?;
+    for (at, id) in [section::SUMS, section::HIGH, section::LOW].into_iter().enumerate() {
+        out.begin(id)?;
+        for chunk in contents {
+            out.add(chunk[at])?;
+        }
     }
     out.finish(&meta(bound, chunks)).map(|_| ())
 }

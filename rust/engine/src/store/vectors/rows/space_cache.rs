@@ -13,7 +13,7 @@ use roaring::RoaringBitmap;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::check::{are_rows, is_row, open_rows, row_bytes};
-use super::codes::{CodesFile, FILE_CHUNKS, FILE_ROWS};
+use super::codes::{CodesFile, FILE_CHUNKS, codes_path, file_sizes};
 use crate::store::vectors::records::format::Bound;
 use crate::store::vectors::records::index::{CHUNK_ROWS, NONE, RowChunk};
 use chronolog::disk::{Disk, DiskFile, Mapping};
@@ -261,17 +261,20 @@ impl SpaceCache {
     /// Removes files of codes that failed a check, and makes these codes in memory.
     fn replace_failed(&self, kept: &mut KeptParts, rows: &Mapping, chunks: &[Arc<RowChunk>], threads: usize) {
         for first in (0..kept.codes.len()).step_by(FILE_CHUNKS) {
-            if !matches!(&kept.codes[first], ChunkCodes::File(file) if file.has_failed()) {
+            let ChunkCodes::File(file) = &kept.codes[first] else {
+                continue;
+            };
+            if !file.has_failed() {
                 continue;
             }
-            let _ = remove_if_there(&*self.disk, &self.codes_path(first));
-            let numbers = first..first + FILE_CHUNKS;
+            let numbers = first..first + file.chunks;
+            let _ = remove_if_there(&*self.disk, &codes_path(&self.layout, &self.bound, numbers.clone()));
             let made = match chunks.get(numbers.clone()) {
-                Some(_) => self.make_all(&kept.marks, rows, chunks, numbers, threads),
+                Some(_) => self.make_all(&kept.marks, rows, chunks, numbers.clone(), threads),
                 None => Vec::new(),
             };
             let codes = Arc::make_mut(&mut kept.codes);
-            if made.len() < FILE_CHUNKS {
+            if made.len() < numbers.len() {
                 codes.truncate(first);
                 kept.last = None;
                 return;
@@ -282,75 +285,85 @@ impl SpaceCache {
         }
     }
 
-    /// The file of the codes of the chunks from one on.
-    fn codes_path(&self, first: usize) -> PathBuf {
-        let rows = first * CHUNK_ROWS..first * CHUNK_ROWS + FILE_ROWS;
-        self.layout.codes(&self.bound.name, self.bound.generation, rows)
-    }
-
     /// Makes sure of the codes of all these chunks. They have no gaps: from the first chunk on that cannot be made, rows are scored from
     /// their floats.
     fn complete(&self, kept: &mut KeptParts, rows: &Mapping, chunks: &[Arc<RowChunk>], threads: usize) {
         while kept.codes.len() < chunks.len() {
-            let known = kept.codes.len();
-            let first = known / FILE_CHUNKS * FILE_CHUNKS;
-            let end = chunks.len().min(first + FILE_CHUNKS);
-            let is_file = end == first + FILE_CHUNKS;
-            let open = || {
-                let file = CodesFile::open(&*self.disk, &self.codes_path(first), &self.bound, &chunks[first..end])?;
-                Some(vec![ChunkCodes::File(Arc::new(file)); FILE_CHUNKS])
-            };
-            if let Some(filed) = is_file.then(open).flatten() {
-                let codes = Arc::make_mut(&mut kept.codes);
-                codes.truncate(first);
-                codes.extend(filed);
-                kept.last = None;
-                continue;
-            }
-            let made = self.make_all(&kept.marks, rows, chunks, known..end, threads);
-            if made.len() < end - known {
-                return;
-            }
             kept.last = None;
-            let codes = Arc::make_mut(&mut kept.codes);
-            codes.extend(made.into_iter().map(ChunkCodes::Memory));
-            if is_file
-                && self
-                    .write(&kept.marks, &codes[first..], &chunks[first..end], first)
-                    .is_ok()
-                && let Some(filed) = open()
+            let first = kept.codes.len() / FILE_CHUNKS * FILE_CHUNKS;
+            let end = chunks.len().min(first + FILE_CHUNKS);
+            if !file_sizes(end - first).any(|size| self.open(kept, chunks, first..first + size))
+                || kept.codes.len() < end
             {
-                codes.truncate(first);
-                codes.extend(filed);
+                let known = kept.codes.len();
+                let made = self.make_all(&kept.marks, rows, chunks, known..end, threads);
+                let is_complete = made.len() == end - known;
+                Arc::make_mut(&mut kept.codes).extend(made.into_iter().map(ChunkCodes::Memory));
+                if !is_complete {
+                    return;
+                }
+                self.write(kept, chunks, first..end);
             }
         }
     }
 
-    /// Writes the codes of the chunks from `first` on, if each of their rows was checked and is right.
-    fn write(
-        &self,
-        marks: &[Arc<Marks>],
-        codes: &[ChunkCodes],
-        chunks: &[Arc<RowChunk>],
-        first: usize,
-    ) -> io::Result<()> {
-        let in_memory = |codes: &'_ ChunkCodes| match codes {
-            ChunkCodes::Memory(part) => Some(Arc::clone(part)),
-            ChunkCodes::File(_) => None,
+    /// Uses the file of the codes of some chunks if that is more than is known; false if there is none.
+    fn open(&self, kept: &mut KeptParts, chunks: &[Arc<RowChunk>], range: Range<usize>) -> bool {
+        let path = codes_path(&self.layout, &self.bound, range.clone());
+        let is_known =
+            matches!(kept.codes.get(range.start), Some(ChunkCodes::File(file)) if file.chunks >= range.len());
+        if is_known {
+            return true;
+        }
+        let Some(file) = CodesFile::open(&*self.disk, &path, &self.bound, &chunks[range.clone()]) else {
+            return false;
         };
-        let parts: Option<Vec<_>> = codes.iter().map(in_memory).collect();
-        let marks = &marks[first..first + FILE_CHUNKS];
-        let places = marks
-            .iter()
-            .flat_map(|marks| (0..CHUNK_ROWS).map(|place| marks.sum(place)));
-        let sums: Option<Vec<u64>> = places.collect();
-        let is_good = marks.iter().all(|marks| marks.failed().next().is_none());
-        let (Some(parts), Some(sums)) = (parts, sums.filter(|_| is_good)) else {
-            return Err(io::ErrorKind::InvalidData.into());
+        let codes = Arc::make_mut(&mut kept.codes);
+        let filed = vec![ChunkCodes::File(Arc::new(file)); range.len()];
+        codes.splice(range.start..codes.len().min(range.end), filed);
+        true
+    }
+
+    /// Writes the codes of as many chunks of a range as a file may hold, if each of their rows was checked and is right, and uses the file.
+    fn write(&self, kept: &mut KeptParts, chunks: &[Arc<RowChunk>], range: Range<usize>) {
+        let first = range.start;
+        let held = match &kept.codes[first] {
+            ChunkCodes::File(file) => file.chunks,
+            ChunkCodes::Memory(_) => 0,
         };
-        let parts: Vec<&MemoryPart> = parts.iter().map(|part| &**part).collect();
-        let place = (&*self.disk, &self.layout, &*self.codes_path(first));
-        CodesFile::write(place, &self.bound, chunks, &parts, &sums)
+        let Some(size) = file_sizes(range.len()).next().filter(|size| *size > held) else {
+            return;
+        };
+        let numbers = first..first + size;
+        // No file has codes of a row that failed, and none is checked without a sum.
+        let sums = kept.marks[numbers.clone()].iter().map(|marks| {
+            let is_good = marks.failed().next().is_none();
+            let sums = (0..CHUNK_ROWS).map(|place| marks.sum(place).filter(|_| is_good));
+            sums.map(|sum| Some(sum?.to_le_bytes())).collect::<Option<Vec<_>>>()
+        });
+        let sums: Vec<_> = sums.collect();
+        let contents = numbers
+            .clone()
+            .zip(&sums)
+            .map(|(number, sums)| match &kept.codes[number] {
+                ChunkCodes::Memory(part) => {
+                    let (high, low) = part.planes();
+                    Some([sums.as_ref()?.as_flattened(), high, low])
+                }
+                ChunkCodes::File(file) => file.contents(number),
+            });
+        let Some(contents) = contents.collect::<Option<Vec<_>>>() else {
+            return;
+        };
+        let path = codes_path(&self.layout, &self.bound, numbers.clone());
+        let place = (&*self.disk, &self.layout, &*path);
+        if CodesFile::write(place, &self.bound, &chunks[numbers.clone()], &contents).is_ok() {
+            self.open(kept, chunks, numbers);
+            for smaller in file_sizes(size - 1) {
+                let path = codes_path(&self.layout, &self.bound, first..first + smaller);
+                let _ = remove_if_there(&*self.disk, &path);
+            }
+        }
     }
 
     /// The codes of some chunks, as far as there is memory.
