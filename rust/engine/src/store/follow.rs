@@ -10,7 +10,6 @@ use super::files::erasing::Erasing;
 use super::files::proofs::{other_logs, set_aside};
 use super::files::segments::remove_segments;
 use super::files::snapshots::{Snapshots, remove_indexes};
-use super::history::lines::LiveLog;
 use super::load::examine::{Examined, ExaminedLog, Look, look_for_lost, look_twice, nothing};
 use super::load::found::Traces;
 use super::load::load_sealing::LoadSealer;
@@ -23,8 +22,8 @@ use super::vectors::Vectors;
 use super::write::commit::Pending;
 use super::{Progress, Store, VerifiedChain};
 use crate::options::{Checking, Options};
-use chronolog::damage::{DamageKind, Tail};
-use chronolog::disk::{Access, Disk, DiskFile, FolderMode};
+use chronolog::damage::DamageKind;
+use chronolog::disk::{Disk, DiskFile, FolderMode};
 use chronolog::error::{At, Error, Result};
 use chronolog::hint::{Hint, Synced, hint_for};
 use chronolog::layout::{
@@ -32,10 +31,9 @@ use chronolog::layout::{
 };
 use chronolog::log::files::{remove_if_there, remove_ours};
 use chronolog::log::{Log, OpenLog, Site, gone};
-use chronolog::origin::{Origin, Sentinel, origin_of};
+use chronolog::origin::{Origin, Sentinel};
 use chronolog::remembered::{HeadStanding, standing_to};
-use chronolog::trail::SentinelTrail;
-use chronolog::verify::{BaseState, Walk, finding};
+use chronolog::verify::finding;
 use chronomemory_state::state::State;
 
 impl Store {
@@ -142,11 +140,6 @@ impl Store {
             return self.reload(&mut |_, _| {});
         }
         let Some(length) = self.log.length_at_its_path()? else {
-            if follow_swap(&self.site, &mut self.log, &mut self.state, self.options.threads)? {
-                let events = self.live().events();
-                self.snapshots.read_anew(events.max(self.state.len() as u64));
-                return Ok(());
-            }
             check_follows(&self.site, &self.log)?;
             return self.reload(&mut |_, _| {});
         };
@@ -161,9 +154,15 @@ impl Store {
         }
         let damages = |log: &Log| log.open().map_or(0, |open| open.walk.follower.damage.len());
         let (before, threads) = (damages(&self.log), self.options.threads);
-        let tail = take_in_lines(&mut self.log, &mut self.state, |log, loader| {
-            log.go_on(length, threads, loader)
-        })?;
+        let mut loader = Loader::going_on(std::mem::take(&mut self.state));
+        let outcome = self.log.go_on(length, threads, &mut loader);
+        self.state = loader.state.unwrap_or_default();
+        if outcome.is_err() {
+            // Half of a piece may have been taken in; the next look starts from nothing, and may need the memory.
+            self.log.forget();
+            self.state = State::default();
+        }
+        let tail = outcome?;
         let is_tail = self.log.open().is_some_and(|open| open.walk.follower.tail.is_some());
         if damages(&self.log) > before || is_tail {
             self.reload(&mut |_, _| {})?;
@@ -246,73 +245,6 @@ fn is_kept_elsewhere(site: &Site, known: &Synced) -> Result<bool> {
         }
     }
     Ok(false)
-}
-
-/// Applies what a log holds behind the known part. After an error log and state are forgotten.
-fn take_in_lines(
-    log: &mut Log,
-    state: &mut State,
-    read: impl FnOnce(&mut Log, &mut Loader<'_>) -> Result<Option<Tail>>,
-) -> Result<Option<Tail>> {
-    let mut loader = Loader::going_on(std::mem::take(state));
-    let outcome = read(log, &mut loader);
-    *state = loader.state.unwrap_or_default();
-    if outcome.is_err() {
-        // Half of a piece may have been taken in; the next look starts from nothing, and may need the memory.
-        log.forget();
-        *state = State::default();
-    }
-    outcome
-}
-
-/// Follows a compaction from the retired log to the new one; false if that is not what happened.
-fn follow_swap(site: &Site, log: &mut Log, state: &mut State, threads: usize) -> Result<bool> {
-    let path = site.layout.log().to_owned();
-    let report = &log.report;
-    let is_damaged = !report.damage.is_empty() || report.cut.is_some();
-    // What segments say about records is where the old log and base have them.
-    if log.open().is_none() || is_damaged || report.base == BaseState::Unanchored || state.slots.sealed().is_some() {
-        return Ok(false);
-    }
-    let Ok(file) = site.disk.open(&path, Access::Read) else {
-        return Ok(false);
-    };
-    let length = file.length().at(&path)?;
-    let Origin::Ours(sentinel) = origin_of(&*file, length).at(&path)? else {
-        return Ok(false);
-    };
-    // A repair, and a process of version 1, may start from less than what is known here.
-    if sentinel.repaired || sentinel.told.trail == SentinelTrail::Nothing {
-        return Ok(false);
-    }
-    if !read_old_log(site, log, state, threads)? {
-        return Ok(false);
-    }
-    let live = LiveLog::of(site, log, state);
-    if live.head() != sentinel.previous_head || live.last_seq() != sentinel.last_seq {
-        return Ok(false);
-    }
-    let mut walk = Walk::new(None).with_trail();
-    walk.latest = log.latest();
-    let mut open = OpenLog::reading(file, walk, Origin::Ours(sentinel)).at(&path)?;
-    state.forget_events();
-    let length = open.file.length().at(&path)?;
-    let tail = take_in_lines(log, state, |_, loader| open.go_on(length, threads, loader).at(&path))?;
-    let is_whole = tail.is_none() && open.is_whole();
-    log.go_over(open);
-    (log.report.base, log.report.tail) = (BaseState::Anchored, None);
-    // A tail or a fault is judged by the hint about the last sync, and that takes a look at everything.
-    Ok(is_whole)
-}
-
-/// Takes in the rest of the old log; false if it is not whole.
-fn read_old_log(site: &Site, log: &mut Log, state: &mut State, threads: usize) -> Result<bool> {
-    let Some(open) = log.open() else {
-        return Ok(false);
-    };
-    let length = open.file.length().at(site.log())?;
-    let tail = take_in_lines(log, state, |log, loader| log.go_on(length, threads, loader))?;
-    Ok(tail.is_none() && log.open().is_some_and(OpenLog::is_whole))
 }
 
 /// What the lock is taken for.
