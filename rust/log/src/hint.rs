@@ -26,6 +26,14 @@ pub enum Hint {
 }
 
 impl Hint {
+    /// How far the log is known to be on disk.
+    pub fn synced(&self) -> Option<u64> {
+        match self {
+            Self::Synced(offset) => Some(*offset),
+            _ => None,
+        }
+    }
+
     /// Up to here the log was whole once: an unfinished write before that offset is no tail.
     pub fn promised(&self) -> Option<u64> {
         match self {

@@ -292,11 +292,7 @@ pub fn foreign_traces(log: &dyn DiskFile, length: u64, seq: u64, hint: Hint) -> 
         seq,
         ..ForeignTraces::default()
     };
-    let synced = match hint {
-        Hint::Synced(offset) => Some(offset),
-        _ => None,
-    };
-    let mut walk = Walk::new(synced).promised(hint.promised());
+    let mut walk = Walk::new(hint.synced()).promised(hint.promised());
     walk.go(log, length, ALONE, &mut traces)?;
     // Lines behind the committed end do not count.
     traces.seen.retain(|(offset, _)| *offset < walk.end);

@@ -18,7 +18,7 @@ use chronolog::event::mend::{Budget, mend_bytes};
 use chronolog::hint::{Hint, first_line};
 use chronolog::layout::{LOG, Layout, SNAPSHOT, base_name};
 use chronolog::log::files::{open_base, open_inside};
-use chronolog::origin::{Adoption, Beginning, Origin, Sentinel, WayBack, foreign_traces, origin_of};
+use chronolog::origin::{Adoption, Beginning, ForeignTraces, Origin, Sentinel, WayBack, foreign_traces, origin_of};
 use chronolog::verify::{BaseState, Report, Walk, finding};
 use chronolog::wal::reader::Reading;
 use chronomemory_state::snapshot;
@@ -179,15 +179,7 @@ impl Base {
     }
 
     /// Loads what another tool's compaction left.
-    pub fn foreign(
-        &mut self,
-        place: BasePlace<'_>,
-        log: &dyn DiskFile,
-        length: u64,
-        first_seq: Option<u64>,
-        hint: Hint,
-        loader: &mut Loader<'_>,
-    ) -> io::Result<()> {
+    pub fn foreign(&mut self, place: BasePlace<'_>, first_seq: Option<u64>, loader: &mut Loader<'_>) -> io::Result<()> {
         let snapshot = open_inside(place.disk, place.layout, SNAPSHOT)?;
         let header = match &snapshot {
             Some(file) => {
@@ -197,7 +189,7 @@ impl Base {
             None => Err("another tool compacted the log, and its snapshot is not there".to_owned()),
         };
         let seq = header.as_ref().map_or(u64::MAX, |header| header.seq);
-        let traces = foreign_traces(log, length, seq, hint)?;
+        let traces = place.traces(seq, place.hint)?;
         if let Some(adoption) = &traces.adoption {
             return self.adopted(place, adoption, loader);
         }
@@ -233,14 +225,12 @@ impl Base {
 
     /// Loads what a line of the log adopted.
     fn adopted(&mut self, place: BasePlace<'_>, adoption: &Adoption, loader: &mut Loader<'_>) -> io::Result<()> {
+        // It stays when a base is forgotten.
         loader.settled_until = Some(adoption.seq);
         let now = |way: &WayBack| way.base(adoption.base_sha256);
         let sha256 = place.way.map_or(Some(adoption.base_sha256), now);
         self.anchored(place, sha256, BaseState::Adopted, loader)?;
-        loader.settled_until = Some(adoption.seq);
-        self.load_unproved(place, sha256, loader)?;
-        loader.settled_until = Some(adoption.seq);
-        Ok(())
+        self.load_unproved(place, sha256, loader)
     }
 
     pub fn report(mut self, walk: &Walk, tail: Option<Tail>, length: u64) -> Report {
@@ -320,20 +310,12 @@ fn lost(traces: &Traces, how: &str) -> Damage {
 }
 
 impl Base {
-    pub fn load(
-        &mut self,
-        place: BasePlace<'_>,
-        log: &dyn DiskFile,
-        length: u64,
-        beginning: &Beginning,
-        hint: Hint,
-        loader: &mut Loader<'_>,
-    ) -> io::Result<()> {
+    pub fn load(&mut self, place: BasePlace<'_>, beginning: &Beginning, loader: &mut Loader<'_>) -> io::Result<()> {
         match &beginning.origin {
             Origin::Ours(sentinel) => self.named(place, sentinel, loader),
-            Origin::Foreign => self.foreign(place, log, length, beginning.seq, hint, loader),
+            Origin::Foreign => self.foreign(place, beginning.seq, loader),
             Origin::Nothing if beginning.seq.is_some() && beginning.prev_hash.is_none() => Ok(()),
-            Origin::Nothing => self.lost_beginning(place, log, length, beginning, loader),
+            Origin::Nothing => self.lost_beginning(place, beginning, loader),
         }
     }
 
@@ -341,37 +323,35 @@ impl Base {
     fn lost_beginning(
         &mut self,
         place: BasePlace<'_>,
-        log: &dyn DiskFile,
-        length: u64,
         beginning: &Beginning,
         loader: &mut Loader<'_>,
     ) -> io::Result<()> {
-        let line = first_line(log, length)?;
+        let line = first_line(place.log, place.length)?;
         let traces = Traces::look(place.disk, place.layout)?;
         if line.is_none() && beginning.seq.is_none() {
             let Some(traces) = traces else {
-                return self.only_snapshot(place, log, length, loader);
+                return self.only_snapshot(place, loader);
             };
             self.lost = Some(lost(&traces, "it is empty"));
-            return self.load_newest(place, log, length, &Left::of_nothing(), loader);
+            return self.load_newest(place, &Left::of_nothing(), loader);
         }
-        if let Some(adoption) = foreign_traces(log, length, u64::MAX, Hint::None)?.adoption {
+        if let Some(adoption) = place.traces(u64::MAX, Hint::None)?.adoption {
             return self.adopted(place, &adoption, loader);
         }
-        let left = Left::of_log(log, length, beginning)?;
+        let left = Left::of_log(place.log, place.length, beginning)?;
         let has_past = |traces: &Traces| traces.has_bases() || !traces.archives.is_empty();
         // Nothing was compacted before its first event, and the line that names the base is an event too.
         let is_late = left.first.is_none_or(|first| first > 2);
         if left.seems_compacted || is_late && traces.as_ref().is_some_and(has_past) {
             let reason = "the line that names the base is lost";
             self.hurt(BaseState::Missing, "base", DamageKind::BaseMissing, reason);
-            return self.load_newest(place, log, length, &left, loader);
+            return self.load_newest(place, &left, loader);
         }
         let unaccounted = left.unaccounted();
         if unaccounted.is_none() && left.first.is_some() {
             return Ok(());
         }
-        if load_snapshot(place, log, length, &left, loader)? {
+        if load_snapshot(place, &left, loader)? {
             let reason =
                 "the lines are lost that tell what the log starts from: it fits, but nothing proves what it says";
             self.hurt(BaseState::Missing, SNAPSHOT, DamageKind::BaseMissing, reason);
@@ -384,15 +364,8 @@ impl Base {
     }
 
     /// The log holds bytes and no line, and nothing else shows that there was one: but a snapshot is made of events.
-    fn only_snapshot(
-        &mut self,
-        place: BasePlace<'_>,
-        log: &dyn DiskFile,
-        length: u64,
-        loader: &mut Loader<'_>,
-    ) -> io::Result<()> {
-        let left = Left::of_nothing();
-        if length == 0 || !load_snapshot(place, log, length, &left, loader)? {
+    fn only_snapshot(&mut self, place: BasePlace<'_>, loader: &mut Loader<'_>) -> io::Result<()> {
+        if place.length == 0 || !load_snapshot(place, &Left::of_nothing(), loader)? {
             return Ok(());
         }
         self.proof = Proof::Nothing;
@@ -409,19 +382,12 @@ impl Base {
         loader: &mut Loader<'_>,
     ) -> io::Result<()> {
         self.damage.push(lost(traces, "it is not there"));
-        self.load_newest(place, &Bytes(Vec::new()), 0, &Left::of_nothing(), loader)
+        self.load_newest(place, &Left::of_nothing(), loader)
     }
 
     /// For a repair: loads the newest base that the log may have started from, or the snapshot. Nothing proves that it is the
     /// one.
-    fn load_newest(
-        &mut self,
-        place: BasePlace<'_>,
-        log: &dyn DiskFile,
-        length: u64,
-        left: &Left,
-        loader: &mut Loader<'_>,
-    ) -> io::Result<()> {
+    fn load_newest(&mut self, place: BasePlace<'_>, left: &Left, loader: &mut Loader<'_>) -> io::Result<()> {
         self.proof = Proof::Nothing;
         if !loader.is_salvaging() {
             return Ok(());
@@ -431,7 +397,7 @@ impl Base {
                 loader.take_unproved(&*file).naming(&place.layout.inside(&name))?;
                 name
             }
-            None if load_snapshot(place, log, length, left, loader)? => SNAPSHOT.to_owned(),
+            None if load_snapshot(place, left, loader)? => SNAPSHOT.to_owned(),
             None => return Ok(()),
         };
         self.notes.push(format!(
@@ -443,13 +409,7 @@ impl Base {
 
 /// Whether the snapshot may hold what a log started from: it was made before the first line, or the log holds the event that it
 /// ends with. A repair loads it.
-fn load_snapshot(
-    place: BasePlace<'_>,
-    log: &dyn DiskFile,
-    length: u64,
-    left: &Left,
-    loader: &mut Loader<'_>,
-) -> io::Result<bool> {
+fn load_snapshot(place: BasePlace<'_>, left: &Left, loader: &mut Loader<'_>) -> io::Result<bool> {
     let Some(file) = open_inside(place.disk, place.layout, SNAPSHOT)? else {
         return Ok(false);
     };
@@ -462,7 +422,7 @@ fn load_snapshot(
     if left.first.is_none() && !left.seems_compacted && header.seq <= left.lines {
         return Ok(false);
     }
-    let hashes = foreign_traces(log, length, header.seq, Hint::None)?.hashes;
+    let hashes = place.traces(header.seq, Hint::None)?.hashes;
     let is_before = left.first.is_none_or(|first| header.seq < first);
     if !is_before && !hashes.iter().any(|hash| hash == header.last_hash.as_bytes()) {
         return Ok(false);
@@ -473,24 +433,22 @@ fn load_snapshot(
     Ok(true)
 }
 
+/// A log, and where its base is looked for.
 #[derive(Clone, Copy)]
 pub(in crate::store) struct BasePlace<'a> {
     pub disk: &'a dyn Disk,
     pub layout: &'a Layout,
     pub threads: usize,
+    pub log: &'a dyn DiskFile,
+    pub length: u64,
+    pub hint: Hint,
     /// The way back to the log, if it is one of the past.
     pub way: Option<&'a WayBack>,
 }
 
-impl<'a> BasePlace<'a> {
-    /// For the live log.
-    pub fn live(disk: &'a dyn Disk, layout: &'a Layout, threads: usize) -> Self {
-        Self {
-            disk,
-            layout,
-            threads,
-            way: None,
-        }
+impl BasePlace<'_> {
+    fn traces(&self, seq: u64, hint: Hint) -> io::Result<ForeignTraces> {
+        foreign_traces(self.log, self.length, seq, hint)
     }
 }
 

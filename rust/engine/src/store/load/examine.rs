@@ -13,7 +13,7 @@ use crate::options::Checking;
 use crate::store::archives::check::Past;
 use crate::store::files::held::{HeldFiles, Need};
 use chronolog::damage::{Damage, DamageKind};
-use chronolog::disk::{Access, Disk, DiskFile, FolderMode, open_if_there, read_upto};
+use chronolog::disk::{Access, Bytes, Disk, DiskFile, FolderMode, open_if_there, read_upto};
 use chronolog::event::line::FIELDS;
 use chronolog::hint::{Hint, SYNCED_BYTES, begins_as_hint, first_line, hint_for, is_hint_damaged, read_hint};
 use chronolog::json::{self, Value};
@@ -79,10 +79,7 @@ pub fn examine(
     let length = log.length()?;
     let known = read_hint(disk, layout)?;
     let hint = hint_for(known, log, length)?;
-    let synced = match hint {
-        Hint::Synced(offset) => Some(offset),
-        _ => None,
-    };
+    let synced = hint.synced();
     let mut beginning = beginning_of(log, length)?;
     if let Some(way) = look.way {
         way.resolve_origin(&mut beginning.origin);
@@ -92,6 +89,9 @@ pub fn examine(
         disk,
         layout,
         threads: look.threads,
+        log,
+        length,
+        hint,
         way: look.way,
     };
     // Scopes are reported by a look at everything, unless only damage matters.
@@ -107,7 +107,7 @@ pub fn examine(
     match (&resumed, &beginning.origin) {
         (Some(_), Origin::Ours(sentinel)) => base.resume(sentinel),
         (Some(_), _) => {}
-        (None, _) => base.load(place, log, length, &beginning, hint, loader)?,
+        (None, _) => base.load(place, &beginning, loader)?,
     }
     if watches && base.state != BaseState::Anchored {
         loader.watch_scopes(); // only what the log names by its digest tells anything
@@ -253,9 +253,16 @@ pub fn look_twice<'a>(
 /// Up to which seq another tool's base accounts for the events of a log.
 pub fn settled_seq(disk: &dyn Disk, layout: &Layout, log: &dyn DiskFile, length: u64) -> io::Result<u64> {
     let mut loader = Loader::checking();
-    let place = BasePlace::live(disk, layout, 1);
-    let first = beginning_of(log, length)?.seq;
-    Base::default().foreign(place, log, length, first, Hint::None, &mut loader)?;
+    let place = BasePlace {
+        disk,
+        layout,
+        threads: 1,
+        log,
+        length,
+        hint: Hint::None,
+        way: None,
+    };
+    Base::default().foreign(place, beginning_of(log, length)?.seq, &mut loader)?;
     Ok(loader.settled_until.unwrap_or(0))
 }
 
@@ -282,8 +289,17 @@ pub fn look_beside(
     let Some(traces) = Traces::look(disk, layout)? else {
         return Ok(None);
     };
+    let place = BasePlace {
+        disk,
+        layout,
+        threads,
+        log: &Bytes(Vec::new()),
+        length: 0,
+        hint: Hint::None,
+        way: None,
+    };
     let mut base = Base::default();
-    base.lost_log(BasePlace::live(disk, layout, threads), &traces, loader)?;
+    base.lost_log(place, &traces, loader)?;
     Ok(Some(base.report(&Walk::new(None), None, 0)))
 }
 

@@ -13,7 +13,7 @@ use chronolog::disk::{Disk, DiskFile, read_upto};
 use chronolog::event::act::each_concerned;
 use chronolog::event::faces::{ERASURES, VECTORS, face_of};
 use chronolog::event::{IncomingEvents, Known, Op, stamp};
-use chronolog::hint::{Hint, hint_for, read_hint};
+use chronolog::hint::{hint_for, read_hint};
 use chronolog::json::{self, RecordSpans, Value};
 use chronolog::layout::Layout;
 use chronolog::log::Site;
@@ -290,10 +290,7 @@ impl Loader<'_> {
 
 /// How far a log is known to be on disk.
 fn synced_until(disk: &dyn Disk, layout: &Layout, log: &dyn DiskFile) -> io::Result<Option<u64>> {
-    Ok(match hint_for(read_hint(disk, layout)?, log, log.length()?)? {
-        Hint::Synced(offset) => Some(offset),
-        _ => None,
-    })
+    Ok(hint_for(read_hint(disk, layout)?, log, log.length()?)?.synced())
 }
 
 /// Whether a record is kept where everything is only checked: those about embeddings and erasures.
