@@ -69,14 +69,6 @@ pub enum Error {
         /// What to do instead.
         instead: String,
     },
-    /// A file is of a format that this version cannot read, or not on this machine.
-    #[error("{what}")]
-    Unsupported {
-        /// What was met.
-        what: String,
-        /// What helps.
-        recovery: &'static str,
-    },
     /// Others were at work for as long as the caller would try; the same call may succeed later.
     #[error("{0}")]
     Busy(String),

@@ -127,12 +127,6 @@ impl AlignedBytes {
         Ok(Self { memory, start, bytes })
     }
 
-    /// The number of bytes.
-    #[must_use]
-    pub fn size(&self) -> usize {
-        self.bytes
-    }
-
     /// The bytes.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {

@@ -117,7 +117,6 @@ fn class_of<'py>(py: Python<'py>, fault: &Error) -> PyResult<(&'static str, Dict
         Error::NoSpace { name, known } => ("UnknownSpace", dict!(py; space: name, known: known)),
         Error::HistoryUnavailable { first_seq, .. } => ("HistoryUnavailable", dict!(py; first_seq: first_seq)),
         Error::Refused { path, instead, .. } => ("LogCorrupted", dict!(py; path: path, recovery: instead)),
-        Error::Unsupported { recovery, .. } => ("FormatUnsupported", dict!(py; recovery: recovery)),
         Error::Corrupted(damage) => {
             let recovery = match damage.kind {
                 DamageKind::LogMissing => {

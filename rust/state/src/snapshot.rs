@@ -21,7 +21,7 @@ pub(crate) use lines::LineReader;
 pub use header::Header;
 pub use header::{OPEN_MOMENTS, OPEN_RECORDS, TO_LATER_MOMENTS, TO_RECORDS};
 pub use moments::{Doubt, Moments, Stamp};
-pub use writer::{BaseWriter, WrittenBase, write, write_durably};
+pub use writer::{BaseWriter, write};
 
 /// What a file of another tool may need while it is parsed, for each of its bytes.
 const PARSED_BYTES: usize = 8;
@@ -308,7 +308,8 @@ fn moments_of(value: &Value, records: usize) -> Result<Vec<Moments>, &'static st
     for list in lists.into_iter().flatten() {
         let rows = list.as_array().ok_or("its moments are no list")?;
         for row in rows {
-            found.push(Moments::of(row).ok_or("one of its moments is not four numbers in order")?);
+            let moments = Moments::read(&row.to_bytes());
+            found.push(moments.ok_or("one of its moments is not four numbers in order")?);
         }
     }
     if found.len() != records {

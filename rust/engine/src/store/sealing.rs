@@ -106,13 +106,10 @@ impl SealWork {
                 folder.seal(&head, before, log, false, write)
             }
             Content::Unnamed(sealed, from) => {
-                let segments = sealed.segments();
-                let head = Head {
-                    from: segments[from].head().from,
-                    ..segments[segments.len() - 1].head().clone()
-                };
-                let write = |file, _: &Sources| segment::merge(file, &sealed, from..segments.len());
-                folder.seal(&head, before, log, false, write)
+                let which = from..sealed.segments().len();
+                let head = sealed.merged_head(which.clone());
+                let write = |file, _: &Sources| segment::merge(file, &sealed, which);
+                folder.seal(&head.unwrap_or_default(), before, log, false, write)
             }
         }
     }
@@ -186,7 +183,7 @@ fn start_sealing(store: &mut Store, least: usize) -> std::result::Result<Option<
             if sealed.head().is_none_or(|last| last.position.is_empty()) {
                 return Ok(None);
             }
-            let before = sealed.first(named).map(Arc::new);
+            let before = sealed.part(0..named).map(Arc::new);
             (before, Content::Unnamed(Arc::clone(sealed), named))
         }
         None => {

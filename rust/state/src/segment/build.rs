@@ -296,25 +296,18 @@ fn write_sets(out: &mut ContainerWriter, id: u32, sets: &mut [RoaringBitmap]) ->
 /// # Errors
 /// What the disk says; `InvalidData` if a check of a segment failed.
 pub fn merge(file: Arc<dyn DiskFile>, sealed: &Sealed, which: std::ops::Range<usize>) -> io::Result<()> {
-    let parts = &sealed.segments()[which.clone()];
-    let (Some(first), Some(last)) = (parts.first(), parts.last()) else {
+    let head = sealed.merged_head(which.clone());
+    let (Some(sealed), Some(head)) = (sealed.part(which), head) else {
         return Ok(());
     };
     let mut draft = SegmentDraft {
-        head: Head {
-            from: first.head().from,
-            first_slot: first.head().first_slot,
-            ..last.head().clone()
-        },
+        head,
         ..SegmentDraft::default()
     };
-    let mut newest: HashMap<u32, (u32, u32)> = HashMap::new();
     // For each segment, the place of its classes and scopes in the merged names, and where its inline records begin.
     let (mut class_places, mut scope_places, mut inline) = (Vec::new(), Vec::new(), Vec::new());
     let (mut classes, mut scopes) = (HashMap::new(), HashMap::new());
-    for (number, part) in (which.start as u32..).zip(parts) {
-        let replaced = (0..part.replaced() as u32).map(|row| (part.ordinal(row), (number, row)));
-        newest.extend(replaced);
+    for part in sealed.segments() {
         inline.push(draft.inline.len() as u64);
         draft.inline.extend_from_slice(part.inline());
         let names = part.class_names().into_iter();
@@ -331,36 +324,17 @@ pub fn merge(file: Arc<dyn DiskFile>, sealed: &Sealed, which: std::ops::Range<us
             .events
             .extend((part.head().from..part.head().to).map(|index| part.event(index)));
         draft.further.extend(part.further());
-        // A run that only goes on is no new one.
-        for (index, seq) in part.runs() {
-            let goes_on = draft
-                .runs
-                .last()
-                .is_some_and(|(start, first)| first + u64::from(index - start) == seq);
-            if !goes_on {
-                draft.runs.push((index, seq));
-            }
-        }
+        add_runs(&mut draft.runs, part.runs());
         draft.renames.extend(part.renames());
     }
-    let mut replaced: Vec<(u32, (u32, u32))> = newest
-        .iter()
-        .filter(|(slot, _)| **slot < first.head().first_slot)
-        .map(|(slot, at)| (*slot, *at))
-        .collect();
-    replaced.sort_unstable();
-    let mut rows: Vec<(u32, u32)> = replaced.into_iter().map(|(_, at)| at).collect();
-    for (number, part) in (which.start as u32..).zip(parts) {
-        for slot in part.head().first_slot..part.head().end_slot {
-            let own = (number, part.replaced() as u32 + (slot - part.head().first_slot));
-            rows.push(newest.get(&slot).copied().unwrap_or(own));
-        }
-    }
-    drop(newest);
+    let mut slots: Vec<u32> = sealed.replaced().collect();
+    slots.sort_unstable();
+    slots.extend(draft.head.first_slot..draft.head.end_slot);
+    let rows: Vec<(u32, u32)> = slots.into_iter().map(|slot| sealed.place(slot)).collect();
     let row = |at: usize| {
         let (segment, row) = rows[at];
-        let within = segment as usize - which.start;
-        let mut row = sealed.segments()[segment as usize].row(row);
+        let within = segment as usize;
+        let mut row = sealed.segments()[within].row(row);
         if row.class != NO_CLASS {
             row.class = class_places[within]
                 .get(row.class as usize)
@@ -377,6 +351,16 @@ pub fn merge(file: Arc<dyn DiskFile>, sealed: &Sealed, which: std::ops::Range<us
     match sealed.has_failed() {
         true => Err(io::Error::new(io::ErrorKind::InvalidData, "a segment is damaged")),
         false => Ok(()),
+    }
+}
+
+/// Adds runs of consecutive seqs. One that only goes on is no new one.
+pub(crate) fn add_runs(runs: &mut Vec<(u32, u64)>, more: Vec<(u32, u64)>) {
+    for (index, seq) in more {
+        let last = runs.last();
+        if last.is_none_or(|(start, first)| first + u64::from(index - start) != seq) {
+            runs.push((index, seq));
+        }
     }
 }
 

@@ -13,6 +13,7 @@ mod ids;
 mod read;
 mod window;
 
+pub(crate) use build::add_runs;
 pub use build::{ClassName, EventRow, Head, ScopeName, SegmentDraft, SegmentRow, merge, write};
 pub use column::{Column, JoinedNames};
 pub use container::{Container, ContainerWriter, SectionId};

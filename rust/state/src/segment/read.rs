@@ -460,9 +460,9 @@ impl Sealed {
         self.segments.iter().take_while(|segment| segment.is_named).count()
     }
 
-    /// The first of them, up to a number; `None` if that is none.
-    pub fn first(&self, count: usize) -> Option<Self> {
-        let segments = self.segments.get(..count).filter(|segments| !segments.is_empty())?;
+    /// Some neighbours of them; `None` if these are none.
+    pub fn part(&self, which: Range<usize>) -> Option<Self> {
+        let segments = self.segments.get(which).filter(|segments| !segments.is_empty())?;
         Some(Self::of(
             segments.to_vec(),
             self.sources.clone(),
@@ -499,6 +499,23 @@ impl Sealed {
         self.segments.last().map(|last| &last.head)
     }
 
+    /// What a segment that takes the place of some neighbours says about itself.
+    pub fn merged_head(&self, which: Range<usize>) -> Option<Head> {
+        let segments = self.segments.get(which)?;
+        let first = &segments.first()?.head;
+        Some(Head {
+            from: first.from,
+            first_slot: first.first_slot,
+            ..segments.last()?.head.clone()
+        })
+    }
+
+    /// The slots of earlier segments that have a row in these, in no order.
+    pub(super) fn replaced(&self) -> impl Iterator<Item = u32> {
+        let start = self.segments.first().map_or(0, |first| first.head.first_slot);
+        self.moved.keys().copied().filter(move |slot| *slot < start)
+    }
+
     /// Whether a slot has rows in several of them.
     pub fn has_replaced(&self) -> bool {
         !self.moved.is_empty()
@@ -532,12 +549,6 @@ impl Sealed {
     pub fn id_hash_of(&self, slot: u32) -> u64 {
         let (number, row) = self.place(slot);
         self.segments[number as usize].id_hash(row)
-    }
-
-    /// The newest row of a slot.
-    pub fn row(&self, slot: u32) -> SegmentRow {
-        let (number, row) = self.place(slot);
-        self.segments[number as usize].row(row)
     }
 
     /// The event of the log with this index.

@@ -99,9 +99,6 @@ pub struct Moments {
 }
 
 impl Moments {
-    /// Of a record of which nothing is known.
-    pub const UNKNOWN: Self = Self::of_stamps(Stamp::UNKNOWN, Stamp::UNKNOWN);
-
     /// Of a record of which every event was read.
     pub const fn of_stamps(created: Stamp, updated: Stamp) -> Self {
         Self {
@@ -124,15 +121,10 @@ impl Moments {
     /// Spells them as canonical JSON.
     pub fn spell(&self, out: &mut Vec<u8>) {
         let mut before = b'[';
-        for (number, is_known) in [
-            (self.created.seq, self.created.seq().is_some()),
-            (self.created.micros, self.created.micros().is_some()),
-            (self.updated.seq, self.updated.seq().is_some()),
-            (self.updated.micros, self.updated.micros().is_some()),
-        ] {
+        for (number, unknown) in self.numbers().into_iter().zip([-1, i64::MIN, -1, i64::MIN]) {
             out.push(before);
             before = b',';
-            if is_known {
+            if number > unknown {
                 json::write_i64(number, out);
             } else {
                 out.extend_from_slice(b"null");
@@ -149,30 +141,10 @@ impl Moments {
             digits => number(digits).filter(|number| *number > unknown),
         };
         let numbers = [next(-1)?, next(i64::MIN)?, next(-1)?, next(i64::MIN)?];
-        parts.next().is_none().then(|| Self::made_of(numbers))?
-    }
-
-    /// What a value says, if it is a row of four.
-    pub fn of(value: &Value) -> Option<Self> {
-        let row: &[Value; 4] = value.as_array()?.try_into().ok()?;
-        let number = |value: &Value, unknown: i64| match value {
-            Value::Null => Some(unknown),
-            value => value.as_i64().filter(|number| *number > unknown),
-        };
-        Self::made_of([
-            number(&row[0], -1)?,
-            number(&row[1], i64::MIN)?,
-            number(&row[2], -1)?,
-            number(&row[3], i64::MIN)?,
-        ])
-    }
-
-    fn made_of([created_seq, created, updated_seq, updated]: [i64; 4]) -> Option<Self> {
-        let stamp = |seq, micros| Stamp { seq, micros };
-        (created_seq <= updated_seq && created <= updated).then_some(Self::of_stamps(
-            stamp(created_seq, created),
-            stamp(updated_seq, updated),
-        ))
+        let [created_seq, created, updated_seq, updated] = numbers;
+        let stamps = [(created_seq, created), (updated_seq, updated)].map(|(seq, micros)| Stamp { seq, micros });
+        let is_sound = parts.next().is_none() && created_seq <= updated_seq && created <= updated;
+        is_sound.then(|| Self::of_stamps(stamps[0], stamps[1]))
     }
 }
 

@@ -12,30 +12,19 @@ use super::moments::Moments;
 
 const BUFFER_BYTES: usize = 1024 * 1024;
 
-/// Writes a state into a new file at `path`; sync and name are the caller's to make durable.
+/// Writes a state into a new file at `path`, and waits until the disk has it if it is to be durable.
 pub fn write<B: AsRef<[u8]>>(
     disk: &dyn Disk,
     path: &Path,
     header: &Header,
     records: impl ExactSizeIterator<Item = B>,
-    progress: &mut dyn FnMut(u64, u64),
+    is_durable: bool,
 ) -> io::Result<()> {
     let mut writer = Writer::start(disk, path, header.spell(), None)?;
-    writer.add_all(records, &mut |_, _, _| {}, progress)?;
-    writer.finish(b"\n]}\n").map(drop)
-}
-
-/// The same, and waits until the disk has it.
-pub fn write_durably<B: AsRef<[u8]>>(
-    disk: &dyn Disk,
-    path: &Path,
-    header: &Header,
-    records: impl ExactSizeIterator<Item = B>,
-) -> io::Result<()> {
-    let mut writer = Writer::start(disk, path, header.spell(), None)?.paced();
+    writer.synced = is_durable.then_some(0);
     writer.add_all(records, &mut |_, _, _| {}, &mut |_, _| {})?;
     let (file, _) = writer.finish(b"\n]}\n")?;
-    file.sync()
+    if is_durable { file.sync() } else { Ok(()) }
 }
 
 /// A base that is being written down. A record whose id came before replaces that one: so a state can be written while it
@@ -53,8 +42,12 @@ pub struct BaseWriter {
 impl BaseWriter {
     /// Creates a base, of which is not known yet when it will be complete.
     pub fn create(disk: &dyn Disk, path: &Path) -> io::Result<Self> {
+        let writer = Writer::start(disk, path, OPEN_MOMENTS.to_vec(), Some(Hasher::default()))?;
         Ok(Self {
-            writer: Writer::start(disk, path, OPEN_MOMENTS.to_vec(), Some(Hasher::default()))?.paced(),
+            writer: Writer {
+                synced: Some(0),
+                ..writer
+            },
             has_begun: false,
             later: Vec::new(),
         })
@@ -92,8 +85,8 @@ impl BaseWriter {
         self.writer.file.sync()
     }
 
-    /// Completes it with what its state is, and with what keeps its digest from being guessed; it is synced.
-    pub fn finish(mut self, header: &Header, salt: Option<&str>) -> io::Result<WrittenBase> {
+    /// Completes it with what its state is, and with what keeps its digest from being guessed, and syncs it; gives its digest.
+    pub fn finish(mut self, header: &Header, salt: Option<&str>) -> io::Result<Hex> {
         if !self.has_begun {
             self.begin(std::iter::empty())?;
         }
@@ -101,10 +94,7 @@ impl BaseWriter {
         self.writer.add_moments(self.later.into_iter())?;
         let (file, hasher) = self.writer.finish(&header.spell_behind(salt))?;
         file.sync()?;
-        Ok(WrittenBase {
-            file,
-            sha256: hasher.unwrap_or_default().finish(),
-        })
+        Ok(hasher.unwrap_or_default().finish())
     }
 }
 
@@ -117,19 +107,11 @@ struct Writer {
     offset: u64,
     /// Nothing stands in the list yet.
     is_empty: bool,
-    /// Up to here it is on disk, if it is to be.
+    /// Up to here it is on disk, if it is to be synced in the end, and so on the way.
     synced: Option<u64>,
 }
 
 impl Writer {
-    /// It is to be synced in the end, and so on the way.
-    fn paced(self) -> Self {
-        Self {
-            synced: Some(0),
-            ..self
-        }
-    }
-
     fn start(disk: &dyn Disk, path: &Path, buffer: Vec<u8>, hasher: Option<Hasher>) -> io::Result<Self> {
         Ok(Self {
             file: disk.create(path)?,
@@ -206,12 +188,4 @@ impl Writer {
         }
         Ok(())
     }
-}
-
-/// A base that was written down.
-pub struct WrittenBase {
-    /// The file.
-    pub file: Arc<dyn DiskFile>,
-    /// Its digest.
-    pub sha256: Hex,
 }

@@ -61,11 +61,6 @@ impl Watermark {
         other.0.as_ref().is_some_and(|(state_id, _)| self.is_of(state_id))
     }
 
-    /// Whether this lies neither before one place nor behind another, in one state.
-    pub fn is_between(&self, from: &Self, until: &Self) -> bool {
-        self.is_of_same_state(from) && !self.is_before(from) && !until.is_before(self)
-    }
-
     /// Of two places in one state the one that knows less.
     pub fn earlier<'a>(&'a self, other: &'a Self) -> &'a Self {
         if self.is_before(other) { self } else { other }
@@ -147,10 +142,6 @@ mod tests {
         assert!(later.is_before(&other));
         assert!(
             later.is_of_same_state(&start) && !later.is_of_same_state(&other) && !nowhere.is_of_same_state(&nowhere)
-        );
-        assert!(start.is_between(&start, &later) && later.is_between(&start, &later));
-        assert!(
-            !later.is_between(&start, &start) && !start.is_between(&later, &later) && !other.is_between(&start, &later)
         );
         assert!(*start.earlier(&later) == start && *later.earlier(&start) == start);
     }

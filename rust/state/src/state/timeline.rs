@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::first_in;
-use crate::segment::{EventRow, NO_EVENT as NONE, SEVERAL, Sealed, SegmentDraft};
+use crate::segment::{EventRow, NO_EVENT as NONE, SEVERAL, Sealed, SegmentDraft, add_runs};
 use chronolog::memory::Refused;
 
 /// All events of the log in order, each with its record and the event before it that speaks of the same one.
@@ -89,13 +89,7 @@ impl Timeline {
             ..Self::default()
         };
         for segment in sealed.segments() {
-            for (index, seq) in segment.runs() {
-                let last = timeline.runs.last();
-                let goes_on = last.is_some_and(|(first, start)| start + u64::from(index - first) == seq);
-                if !goes_on {
-                    timeline.runs.push((index, seq));
-                }
-            }
+            add_runs(&mut timeline.runs, segment.runs());
             let first = segment.head().from;
             let renames = segment.renames().into_iter();
             timeline.renamed.extend(renames.map(|[old, new]| (old, (new, first))));

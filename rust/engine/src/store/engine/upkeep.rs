@@ -204,12 +204,6 @@ impl Engine {
     pub fn restore(&self, source: &Path, wanted: Restoring, progress: Progress<'_>) -> Result<Option<Repaired>> {
         store::bring_back(self, source, wanted, &|| self.host.now(), progress)
     }
-
-    /// Seals the index of the text again if so much changed that it should be. The worker does it when it is due.
-    pub fn seal_text(&self) -> Result<()> {
-        self.check_caller()?;
-        store::seal_text(&self.store)
-    }
 }
 
 /// Long work that keeps the store: its callback cannot use it.

@@ -156,13 +156,8 @@ impl SegmentFolder<'_> {
         };
         segments.push(Arc::new(new));
         let sealed = merge_last(Sealed::of(segments, sources, failed), |sealed, parts| {
-            let path = path_of(
-                self.layout,
-                &segment::Head {
-                    from: sealed.segments()[parts.start].head().from,
-                    ..sealed.segments()[parts.end - 1].head().clone()
-                },
-            );
+            let head = sealed.merged_head(parts.clone());
+            let path = path_of(self.layout, &head.unwrap_or_default());
             let write = |file| segment::merge(file, sealed, parts);
             let is_put = put(self.disk, self.layout, &path, log, write)?;
             Ok(is_put.then(|| open_segment(self.disk, &path, sealed.mark())).flatten())

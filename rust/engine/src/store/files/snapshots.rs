@@ -45,14 +45,13 @@ pub struct Snapshotting {
 impl Snapshotting {
     /// Writes the file under a temporary name.
     pub fn run(&self) -> io::Result<()> {
-        let (disk, records) = (&*self.disk, self.state.records());
-        snapshot::write(disk, &self.draft, &self.header, records, &mut |_, _| {})?;
-        self.state.check().map_err(io::Error::other)
+        self.write(false)
     }
 
-    /// The same, and waits until the disk has it.
-    pub(in crate::store) fn run_durably(&self) -> io::Result<()> {
-        snapshot::write_durably(&*self.disk, &self.draft, &self.header, self.state.records())?;
+    /// The same, and waits until the disk has it if it is to be durable.
+    pub(in crate::store) fn write(&self, is_durable: bool) -> io::Result<()> {
+        let (disk, records) = (&*self.disk, self.state.records());
+        snapshot::write(disk, &self.draft, &self.header, records, is_durable)?;
         self.state.check().map_err(io::Error::other)
     }
 }
@@ -147,7 +146,7 @@ impl Snapshots {
         let (path, draft) = (self.site.layout.snapshot(), self.site.layout.snapshot_draft());
         let frozen = state.freeze()?;
         let disk = &*self.site.disk;
-        snapshot::write(disk, &draft, &header_of(log), frozen.records(), &mut |_, _| {}).at(&draft)?;
+        snapshot::write(disk, &draft, &header_of(log), frozen.records(), false).at(&draft)?;
         frozen.check()?;
         disk.rename(&draft, &path).at(&path)
     }

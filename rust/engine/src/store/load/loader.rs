@@ -99,7 +99,7 @@ impl Loader<'_> {
         };
         for count in (1..=sealed.segments().len()).rev() {
             let walk = Walk::resume(&sealed.segments()[count - 1].head().position, log, synced);
-            if let (Some(walk), Some(first)) = (walk.filter(ends_before), sealed.first(count)) {
+            if let (Some(walk), Some(first)) = (walk.filter(ends_before), sealed.part(0..count)) {
                 let sealed = Arc::new(first);
                 self.go_on_from(Resumed { sealed, walk });
                 break;

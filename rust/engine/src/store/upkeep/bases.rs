@@ -320,7 +320,7 @@ impl NewFiles {
             .map(|terms| salt::drawn(terms.source, salt::BASE_SALT_BYTES))
             .transpose();
         let salt = salt.map_err(Error::randomness)?;
-        let base = self.base.finish(header, salt.as_deref()).at(path)?.sha256;
+        let base = self.base.finish(header, salt.as_deref()).at(path)?;
         self.base_scratch.name(&site.layout.base(base.text()))?;
         let name = |packing: Packing| packing.name(site, end, (first, header.seq), suffix);
         let archive = self.archive.map(name).transpose()?;

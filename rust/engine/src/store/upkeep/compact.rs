@@ -144,7 +144,7 @@ pub(in crate::store) fn write_snapshot(turns: &impl Turns) -> Result<()> {
     let Some(snapshot) = turns.turn(|store| store.snapshots.start_durable(&store.log, &mut store.state))? else {
         return Ok(());
     };
-    snapshot.run_durably().at(&snapshot.draft)?;
+    snapshot.write(true).at(&snapshot.draft)?;
     turns.turn(|store| {
         store.snapshots.end(&mut store.log, &snapshot)?;
         store
