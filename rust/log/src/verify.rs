@@ -54,7 +54,7 @@ impl BaseState {
 }
 
 /// What was found.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Report {
     /// How many events the live log holds.
     pub events: u64,

@@ -25,56 +25,49 @@ use chronolog::layout::{
 use chronolog::log::files::{is_ours, open_base};
 use chronolog::origin::{Beginning, Origin, Sentinel};
 use chronolog::trail::{SentinelTrail, Trail};
-use chronolog::verify::{ErasureSeen, Sink, Walk, finding};
+use chronolog::verify::{ErasureSeen, Report, Sink, Walk, finding};
 use chronolog::wal::reader::Reading;
 
-#[derive(Default)]
-pub(in crate::store) struct Past {
-    pub damage: Vec<Damage>,
-    /// Indexes of archives that say something else than the archives.
-    pub altered: Vec<Damage>,
-    /// Files that an erasure took away and that are back.
-    pub returned: Vec<Damage>,
-    pub notes: Vec<String>,
+/// Follows the archives back from a log, as far as they were kept. Its own erasures are `None` if they were not looked for.
+pub(in crate::store) fn follow_archives(
+    disk: &dyn Disk,
+    layout: &Layout,
+    beginning: &Beginning,
+    erasures: Option<Vec<ErasureSeen>>,
+    threads: usize,
+    report: &mut Report,
+) -> io::Result<()> {
+    let mut live = Hop::new(LOG, 0, beginning);
+    live.erasures = erasures;
+    let mut way = PastLogs::find(disk, layout, live)?;
+    if !read_retired(disk, layout, &mut way.hops, threads)? {
+        let note = "bases not compared with the history before them: not enough memory";
+        report.notes.push(note.to_owned());
+    }
+    Findings(report).tell(disk, layout, &way)?;
+    if is_unfinished(disk, layout, way.hops.first().and_then(|hop| hop.base.0)) {
+        let note = "erasure unfinished: whoever opens the store next with the right to write ends it";
+        report.notes.push(note.to_owned());
+    } else {
+        report.returned.extend(returned(disk, layout, &way));
+    }
+    Ok(())
 }
 
-impl Past {
-    /// Follows the archives back from a log, as far as they were kept. Its own erasures are `None` if they were not looked for.
-    pub fn follow(
-        disk: &dyn Disk,
-        layout: &Layout,
-        beginning: &Beginning,
-        erasures: Option<Vec<ErasureSeen>>,
-        threads: usize,
-    ) -> io::Result<Self> {
-        let mut live = Hop::new(LOG, 0, beginning);
-        live.erasures = erasures;
-        let mut way = PastLogs::find(disk, layout, live)?;
-        let mut past = Self::default();
-        if !read_retired(disk, layout, &mut way.hops, threads)? {
-            let note = "bases not compared with the history before them: not enough memory";
-            past.notes.push(note.to_owned());
-        }
-        past.tell(disk, layout, &way)?;
-        if is_unfinished(disk, layout, way.hops.first().and_then(|hop| hop.base.0)) {
-            let note = "erasure unfinished: whoever opens the store next with the right to write ends it";
-            past.notes.push(note.to_owned());
-        } else {
-            past.returned.extend(returned(disk, layout, &way));
-        }
-        Ok(past)
-    }
+/// What is found in the archives goes into a report.
+struct Findings<'a>(&'a mut Report);
 
+impl Findings<'_> {
     fn tell(&mut self, disk: &dyn Disk, layout: &Layout, way: &PastLogs) -> io::Result<()> {
         for (number, hop) in way.hops.iter().enumerate() {
             if let Some(wrong) = &hop.wrong {
-                self.damage.push(wrong.clone());
+                self.0.damage.push(wrong.clone());
                 return Ok(());
             }
             let older = &way.hops[number + 1..];
             if number > 0 {
-                self.altered.extend(hop.altered_index.clone());
-                self.notes.extend(hop.index_note.clone());
+                self.0.altered.extend(hop.altered_index.clone());
+                self.0.notes.extend(hop.index_note.clone());
                 self.tell_redacted(hop);
                 let is_added_up = is_compared(hop) && older.first().is_some_and(|older| older.wrong.is_none());
                 self.earlier_base(disk, layout, hop, is_added_up)?;
@@ -85,13 +78,13 @@ impl Past {
                 let reason = "it is not what the history before it adds up to";
                 let there = open_base(disk, layout, &sha256).ok().flatten();
                 let name = there.map_or_else(|| base_name(sha256.text()), |(name, _)| name);
-                self.damage.push(finding(&name, DamageKind::BaseDiffers, reason));
+                self.0.damage.push(finding(&name, DamageKind::BaseDiffers, reason));
             }
         }
         match &way.end {
             End::Beginning | End::Fault(_) => {}
-            End::Note(note) => self.notes.push(note.clone()),
-            End::Altered(damage) => self.damage.push(damage.clone()),
+            End::Note(note) => self.0.notes.push(note.clone()),
+            End::Altered(damage) => self.0.damage.push(damage.clone()),
         }
         Ok(())
     }
@@ -106,7 +99,7 @@ impl Past {
         };
         let seqs: Vec<String> = hop.redacted.ranges.iter().map(spelled).collect();
         let attested = if hop.redacted.is_steady() { "" } else { " (attested)" };
-        self.notes.push(format!(
+        self.0.notes.push(format!(
             "{} lines of {} were erased: seq {}{attested}",
             hop.redacted.count,
             hop.name,
@@ -136,7 +129,7 @@ impl Past {
                 true => "history dropped",
                 false => "history redacted",
             };
-            self.notes.push(format!(
+            self.0.notes.push(format!(
                 "erased at event {}, {}: {:?}: {} records, {} lines, {} of them without salt, {history}",
                 told.seq, seen.ts, told.reason, told.records, told.lines, told.unsalted
             ));
@@ -144,7 +137,7 @@ impl Past {
     }
 
     fn at(&mut self, hop: &Hop, (offset, seq): (u64, Option<u64>), kind: DamageKind, reason: &str) {
-        self.damage.push(Damage {
+        self.0.damage.push(Damage {
             offset,
             seq,
             ..finding(&hop.name, kind, reason)
@@ -163,7 +156,7 @@ impl Past {
         };
         let Some(older) = way.hops.get(number + 1) else {
             let note = format!("trail not compared: nothing is left of what came before event {seq}");
-            return self.notes.push(note);
+            return self.0.notes.push(note);
         };
         if older.wrong.is_some() {
             return;
@@ -173,7 +166,7 @@ impl Past {
             _ if has_start(way, number + 1, named.from) == Some(false) => "it begins elsewhere",
             None => {
                 let note = format!("trail not compared: its start, event {}, is not there", named.from);
-                return self.notes.push(note);
+                return self.0.notes.push(note);
             }
             Some(trail) if trail.value() != named.value => "it is not the trail of the log before",
             Some(_) => return,
@@ -189,14 +182,15 @@ impl Past {
         let plain = base_name(sha256.text());
         let (name, base) = match open_base(disk, layout, &sha256).map_err(|fault| NamedFault::apart(fault).1) {
             Err(fault) if is_of_this_file(&fault) => {
-                self.notes
+                self.0
+                    .notes
                     .push(format!("history unavailable: {plain} cannot be read: {fault}"));
                 return Ok(());
             }
             Err(fault) => return Err(fault).naming(&layout.inside(&plain)),
             Ok(None) => {
                 let note = format!("history unavailable: {plain} is not there");
-                self.notes.extend((!is_added_up).then_some(note));
+                self.0.notes.extend((!is_added_up).then_some(note));
                 return Ok(());
             }
             Ok(Some(there)) => there,
@@ -207,10 +201,10 @@ impl Past {
             Err(fault) => Some(damage_in(&fault).map_or_else(|| Err(fault).naming(&layout.inside(&name)), Ok)?),
         };
         if let Some(reason) = reason {
-            self.damage.push(finding(&name, DamageKind::BaseAltered, reason));
+            self.0.damage.push(finding(&name, DamageKind::BaseAltered, reason));
         } else if named != Some(sha256) {
             let note = format!("attested: {name} was rewritten by an erasure, and only its word says how");
-            self.notes.push(note);
+            self.0.notes.push(note);
         }
         Ok(())
     }

@@ -36,14 +36,11 @@ pub(in crate::store) enum Proof {
     Nothing,
 }
 
-/// What was found beside the log; most of it goes into the [`Report`].
+/// What was found beside the log.
 #[derive(Default)]
 pub(in crate::store) struct Base {
-    pub state: BaseState,
-    pub damage: Vec<Damage>,
-    pub altered: Vec<Damage>,
-    pub returned: Vec<Damage>,
-    pub notes: Vec<String>,
+    /// What is known of the report so far.
+    pub report: Report,
     pub proof: Proof,
     /// Damage of the log that counts if no line of it is damaged.
     pub lost: Option<Damage>,
@@ -53,9 +50,9 @@ pub(in crate::store) struct Base {
 
 impl Base {
     fn hurt(&mut self, state: BaseState, path: &str, kind: DamageKind, reason: impl Into<String>) {
-        self.state = state;
+        self.report.base = state;
         self.proof = Proof::Nothing;
-        self.damage.push(finding(path, kind, reason));
+        self.report.damage.push(finding(path, kind, reason));
     }
 
     fn named(&mut self, place: BasePlace<'_>, sentinel: &Sentinel, loader: &mut Loader<'_>) -> io::Result<()> {
@@ -63,7 +60,7 @@ impl Base {
         if place.way.is_some() && loader.keeps() && self.is_left_out(place, sentinel)? {
             // Most bases of the past are not kept, because the history before them adds up to them.
             if rebuild(place, sentinel, loader)?.is_some() {
-                self.state = BaseState::Anchored;
+                self.report.base = BaseState::Anchored;
                 return Ok(());
             }
         }
@@ -73,7 +70,8 @@ impl Base {
             && let Some(archive) = rebuild(place, sentinel, loader)?
         {
             self.proof = Proof::Whole;
-            self.notes
+            self.report
+                .notes
                 .push(format!("the state that the log starts from was rebuilt from {archive}"));
         }
         self.load_unproved(place, sentinel.base_sha256, loader)
@@ -97,6 +95,7 @@ impl Base {
         };
         match loader.take_unproved(&*file).naming(&place.layout.inside(&name))? {
             true => self
+                .report
                 .notes
                 .push(format!("nothing proves what {name} says: it is loaded as it is")),
             false => loader.forget_base(),
@@ -107,12 +106,14 @@ impl Base {
     /// For a log whose base is in segments.
     pub fn resume(&mut self, sentinel: &Sentinel) {
         self.tell_repairs(sentinel);
-        self.state = BaseState::Anchored;
+        self.report.base = BaseState::Anchored;
     }
 
     /// Every report on a store names its repairs.
     fn tell_repairs(&mut self, sentinel: &Sentinel) {
-        self.notes.extend(sentinel.repairs.iter().map(|repair| repair.tell()));
+        self.report
+            .notes
+            .extend(sentinel.repairs.iter().map(|repair| repair.tell()));
     }
 
     fn anchored(
@@ -145,7 +146,7 @@ impl Base {
                 Ok(contents) => match contents.header {
                     Err(reason) => reason,
                     Ok(_) => {
-                        self.state = good;
+                        self.report.base = good;
                         return Ok(());
                     }
                 },
@@ -172,7 +173,8 @@ impl Base {
                 .is_ok()
         {
             self.proof = Proof::Whole;
-            self.notes
+            self.report
+                .notes
                 .push(format!("the state that the log starts from was read from {name}"));
         }
         Ok(())
@@ -217,8 +219,9 @@ impl Base {
             loader.take_base(&*file).naming(&place.layout.snapshot())?;
         }
         loader.settled_until = Some(seq);
-        self.state = BaseState::Unanchored;
-        self.notes
+        self.report.base = BaseState::Unanchored;
+        self.report
+            .notes
             .push("the base is not anchored: another tool compacted this log and left no digest".to_owned());
         Ok(())
     }
@@ -236,13 +239,14 @@ impl Base {
     pub fn report(mut self, walk: &Walk, tail: Option<Tail>, length: u64) -> Report {
         let mark = walk.mark();
         if let Some((line, count)) = walk.unknown_fields {
-            self.notes.push(format!(
+            self.report.notes.push(format!(
                 "{count} lines have fields that the hash does not cover, the first is line {line}"
             ));
         }
         let blank_lines = walk.blank_lines.len() as u64;
         if let Some(first) = walk.blank_lines.first() {
-            self.notes
+            self.report
+                .notes
                 .push(format!("{blank_lines} blank lines, the first at byte {first}"));
         }
         let mut damage = walk.follower.damage.clone();
@@ -251,7 +255,7 @@ impl Base {
         }
         // A broken batch is found at its end but begins before the lines inside it.
         damage.sort_by_key(|damage| damage.offset);
-        damage.extend(self.damage);
+        damage.append(&mut self.report.damage);
         Report {
             events: mark.events,
             first_seq: mark.first_seq,
@@ -263,15 +267,9 @@ impl Base {
             blank_lines,
             bytes: length,
             committed_end: walk.end,
-            base: self.state,
             damage,
-            altered: self.altered,
-            returned: self.returned,
             tail,
-            notes: self.notes,
-            cut: None,
-            is_hint_damaged: false,
-            scopes: Vec::new(),
+            ..self.report
         }
     }
 }
@@ -357,7 +355,7 @@ impl Base {
             self.hurt(BaseState::Missing, SNAPSHOT, DamageKind::BaseMissing, reason);
         } else if let Some(first) = unaccounted {
             let unknown = format!("it is not known what came before event {first}: the first lines are lost");
-            self.notes.push(unknown.clone());
+            self.report.notes.push(unknown.clone());
             self.unknown = Some(unknown);
         }
         Ok(())
@@ -381,7 +379,7 @@ impl Base {
         traces: &Traces,
         loader: &mut Loader<'_>,
     ) -> io::Result<()> {
-        self.damage.push(lost(traces, "it is not there"));
+        self.report.damage.push(lost(traces, "it is not there"));
         self.load_newest(place, &Left::of_nothing(), loader)
     }
 
@@ -400,7 +398,7 @@ impl Base {
             None if load_snapshot(place, left, loader)? => SNAPSHOT.to_owned(),
             None => return Ok(()),
         };
-        self.notes.push(format!(
+        self.report.notes.push(format!(
             "{name} is loaded, but nothing proves that the log starts from it"
         ));
         Ok(())

@@ -10,7 +10,7 @@ use super::loader::Loader;
 use super::replaced::Unfit;
 use super::tails::whole_events;
 use crate::options::Checking;
-use crate::store::archives::check::Past;
+use crate::store::archives::check::follow_archives;
 use crate::store::files::held::{HeldFiles, Need};
 use chronolog::damage::{Damage, DamageKind};
 use chronolog::disk::{Access, Bytes, Disk, DiskFile, FolderMode, open_if_there, read_upto};
@@ -109,10 +109,10 @@ pub fn examine(
         (Some(_), _) => {}
         (None, _) => base.load(place, &beginning, loader)?,
     }
-    if watches && base.state != BaseState::Anchored {
+    if watches && base.report.base != BaseState::Anchored {
         loader.watch_scopes(); // only what the log names by its digest tells anything
     }
-    if !base.damage.is_empty() {
+    if !base.report.damage.is_empty() {
         loader.note_loss();
     }
     // Records that an archive added up to lie in another log.
@@ -141,11 +141,7 @@ pub fn examine(
     }
     if look.archives {
         let erasures = Some(walk.told_erasures().cloned().collect());
-        let past = Past::follow(disk, layout, &beginning, erasures, look.threads)?;
-        base.damage.extend(past.damage);
-        base.returned.extend(past.returned);
-        base.altered.extend(past.altered);
-        base.notes.extend(past.notes);
+        follow_archives(disk, layout, &beginning, erasures, look.threads, &mut base.report)?;
     }
     let unfit = Unfit {
         disk,
@@ -179,8 +175,8 @@ pub fn examine(
     let missing = replaced
         .iter()
         .map(|reason| finding(LOG, DamageKind::LogMissing, reason.as_str()));
-    base.damage.extend(missing);
-    base.notes.extend(cut.clone());
+    base.report.damage.extend(missing);
+    base.report.notes.extend(cut.clone());
     Ok(Examined {
         proof: base.proof,
         unknown: base.unknown.clone(),

@@ -309,10 +309,7 @@ struct BaseSink<'a, 'd> {
 impl RecordSink for BaseSink<'_, '_> {
     fn make_room(&mut self, bytes: usize) -> Result<(), Refused> {
         if let Some(watch) = &mut self.watch {
-            watch.make_room(IncomingEvents {
-                events: 1,
-                ..IncomingEvents::default()
-            })?;
+            watch.make_room(IncomingEvents::one(0))?;
         }
         if let Some(sealer) = self.sealer {
             sealer.expect(bytes);

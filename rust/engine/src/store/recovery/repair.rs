@@ -13,7 +13,7 @@ use std::sync::Arc;
 use super::cure::{Cure, CureSearch, check_copies_can_be_read, lost_end};
 use super::judge::verify;
 use crate::store::archives::archive_index::ArchiveCache;
-use crate::store::archives::check::Past;
+use crate::store::archives::check::follow_archives;
 use crate::store::archives::way::{End, Hop, PastLogs, begin_archive};
 use crate::store::files::held::Overlay;
 use crate::store::files::proofs::{called_copy_of_base, copy_of_archive, copy_of_base, is_it};
@@ -40,7 +40,7 @@ use chronolog::layout::{LOG, base_name};
 use chronolog::log::files::{copy_range, is_ours, open_base};
 use chronolog::log::{Log, OpenLog, Site};
 use chronolog::origin::{Origin, Repair, beginning_of, foreign_traces};
-use chronolog::verify::{Walk, finding};
+use chronolog::verify::{Report, Walk, finding};
 use chronomemory_state::state::differences;
 
 /// How many findings the event names; the damaged log is kept whole.
@@ -365,13 +365,17 @@ impl<'a> Mending<'a> {
         }
         for _ in 0..MOST_LOOKS {
             let archives = site.layout.archives();
-            let look = || Past::follow(&plan.after, &site.layout, &beginning, None, threads).at(&archives);
+            let look = || -> Result<_> {
+                let mut found = Report::default();
+                follow_archives(&plan.after, &site.layout, &beginning, None, threads, &mut found).at(&archives)?;
+                Ok(found.damage)
+            };
             let past = look()?;
-            if past.damage.is_empty() {
+            if past.is_empty() {
                 return Ok(Some(plan));
             }
             // A file that could not be read for a moment is none that is altered: nothing whole is taken away.
-            if look()?.damage != past.damage {
+            if look()? != past {
                 let fault = "what could not be read a moment ago can be read now: repair again";
                 return Err(io::Error::other(fault)).at(&archives);
             }
@@ -379,10 +383,10 @@ impl<'a> Mending<'a> {
             let is_mendable = |damage: &Damage| {
                 !damage.kind.is_of_history() && is_ours(&*site.disk, &site.layout.inside(&damage.path))
             };
-            if !past.damage.iter().all(is_mendable) {
+            if !past.iter().all(is_mendable) {
                 return Ok(None);
             }
-            for damage in past.damage {
+            for damage in past {
                 plan.set(&damage.path, None);
                 plan.gone.push(damage.path);
             }

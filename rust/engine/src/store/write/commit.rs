@@ -283,10 +283,7 @@ impl Store {
             depth,
         });
         self.settle();
-        self.state.make_room(IncomingEvents {
-            events: 1,
-            ..IncomingEvents::default()
-        })?;
+        self.state.make_room(IncomingEvents::one(0))?;
         // What is written was decided by what the state said.
         self.state.slots.check()?;
         let offset = self.on_log(|log, rows| log.append(&lines, now, rows))?;
