@@ -245,6 +245,13 @@ pub fn standing_to(disk: &dyn Disk, layout: &Layout, head: &SeenHead) -> io::Res
     }
 }
 
+fn lost(seen: &Synced, how: &str) -> HeadAnswer {
+    HeadAnswer::Here(HeadStanding::Lost(format!(
+        "event {} was seen here, but {how}",
+        seen.seq
+    )))
+}
+
 /// Asks one log, the live one or one in an archive.
 fn ask(log: &dyn DiskFile, head: &SeenHead) -> io::Result<HeadAnswer> {
     let (length, seen) = (log.length()?, &head.at);
@@ -253,12 +260,7 @@ fn ask(log: &dyn DiskFile, head: &SeenHead) -> io::Result<HeadAnswer> {
     }
     match hint_for(Some(*seen), log, length)? {
         Hint::Synced(_) => return Ok(HeadAnswer::Here(HeadStanding::Kept)),
-        Hint::Contradicted(_) => {
-            return Ok(HeadAnswer::Here(HeadStanding::Lost(format!(
-                "event {} was seen here, but the log ends before it or says something else there",
-                seen.seq
-            ))));
-        }
+        Hint::Contradicted(_) => return Ok(lost(seen, "the log ends before it or says something else there")),
         Hint::None => {}
     }
     ask_origin(log, length, seen)
@@ -275,21 +277,13 @@ fn ask_redacted(log: &dyn DiskFile, length: u64, head: &SeenHead) -> io::Result<
     let mut walk = Walk::new(None);
     walk.go(log, length, ALONE, &mut search)?;
     if let Some(found) = search.found {
-        let is_kept = head.trail.is_none_or(|noted| noted == found);
-        return Ok(HeadAnswer::Here(match is_kept {
-            true => HeadStanding::Kept,
-            false => HeadStanding::Lost(format!(
-                "event {} was seen here, but what stands before it is not what stood there then",
-                seen.seq
-            )),
-        }));
+        return Ok(match head.trail.is_none_or(|noted| noted == found) {
+            true => HeadAnswer::Here(HeadStanding::Kept),
+            false => lost(seen, "what stands before it is not what stood there then"),
+        });
     }
     if walk.mark().first == Some(seen.first) {
-        let reason = format!(
-            "event {} was seen here, but the log says something else there",
-            seen.seq
-        );
-        return Ok(HeadAnswer::Here(HeadStanding::Lost(reason)));
+        return Ok(lost(seen, "the log says something else there"));
     }
     ask_origin(log, length, seen)
 }

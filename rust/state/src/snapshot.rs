@@ -268,12 +268,10 @@ fn read_value(bytes: &[u8], taker: &mut dyn RecordSink) -> io::Result<Result<Hea
         Ok(value) => value,
         Err(fault) => return Ok(Err(fault.to_string())),
     };
-    let (header, records) = match header_and_records(&value) {
+    let found = header_and_records(&value);
+    let found = found.and_then(|(header, records)| Ok((header, records, moments_of(&value, records.len())?)));
+    let (header, records, moments) = match found {
         Ok(found) => found,
-        Err(reason) => return Ok(Err(reason.to_owned())),
-    };
-    let moments = match moments_of(&value, records.len()) {
-        Ok(moments) => moments,
         Err(reason) => return Ok(Err(reason.to_owned())),
     };
     let mut text = Vec::new();

@@ -259,6 +259,7 @@ pub fn reach_newline(
 mod tests {
     use super::*;
     use crate::disk::Bytes;
+    use crate::event::Op;
     use crate::wal::writer::{ChainEnd, EventBody, Lines};
 
     /// Which of some lines are no events.

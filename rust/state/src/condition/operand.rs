@@ -176,14 +176,10 @@ impl Operands {
     pub fn new(each: Vec<Operand>) -> Self {
         let (mut keys, mut moments) = (HashSet::new(), HashSet::new());
         for operand in &each {
-            match operand {
-                Operand::Value { key, .. } => {
-                    keys.insert(key.clone());
-                }
-                Operand::Moment(micros) => {
-                    moments.insert(*micros);
-                }
-            }
+            _ = match operand {
+                Operand::Value { key, .. } => keys.insert(key.clone()),
+                Operand::Moment(micros) => moments.insert(*micros),
+            };
         }
         Self { each, keys, moments }
     }

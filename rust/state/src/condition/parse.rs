@@ -54,6 +54,10 @@ impl ConditionPath {
     fn refused<T>(&self, reason: impl std::fmt::Display) -> Result<T> {
         Err(Error::argument(&self.0, reason))
     }
+
+    fn expected<T>(&self, what: &str, value: &Value) -> Result<T> {
+        self.refused(format!("{what} expected, got {}", shown(value)))
+    }
 }
 
 struct ConditionReader {
@@ -73,7 +77,7 @@ impl ConditionReader {
 
     fn level(&mut self, value: &Value, depth: usize) -> Result<Clause> {
         let Value::Object(pairs) = value else {
-            return self.trail.refused(format!("an object expected, got {}", shown(value)));
+            return self.trail.expected("an object", value);
         };
         if depth > MAX_LEVELS {
             return self.trail.refused(format!("more than {MAX_LEVELS} levels deep"));
@@ -105,9 +109,7 @@ impl ConditionReader {
 
     fn several(&mut self, value: &Value, depth: usize) -> Result<Vec<Clause>> {
         let Value::Array(wheres) = value else {
-            return self
-                .trail
-                .refused(format!("a list of objects expected, got {}", shown(value)));
+            return self.trail.expected("a list of objects", value);
         };
         let read =
             |(at, inner): (usize, &Value)| self.inside(&format!("[{at}]"), |reader| reader.level(inner, depth + 1));
@@ -116,9 +118,7 @@ impl ConditionReader {
 
     fn names(&mut self, value: &Value) -> Result<FieldPath> {
         let Some(items) = value.as_array().filter(|items| !items.is_empty()) else {
-            return self
-                .trail
-                .refused(format!("a list of names expected, got {}", shown(value)));
+            return self.trail.expected("a list of names", value);
         };
         let mut names = Vec::new();
         for (at, item) in items.iter().enumerate() {
@@ -194,9 +194,7 @@ impl ConditionReader {
                 "exists" => match value {
                     Value::Bool(is_there) => Operator::Exists(*is_there),
                     other => {
-                        return reader
-                            .trail
-                            .refused(format!("true or false expected, got {}", shown(other)));
+                        return reader.trail.expected("true or false", other);
                     }
                 },
                 _ => return reader.trail.refused("this operator is not read here"),
@@ -247,7 +245,7 @@ impl ConditionReader {
     fn text(&self, value: &Value) -> Result<String> {
         match value {
             Value::Str(text) => Ok(text.clone()),
-            other => self.trail.refused(format!("text expected, got {}", shown(other))),
+            other => self.trail.expected("text", other),
         }
     }
 
@@ -263,9 +261,7 @@ impl ConditionReader {
                         .refused(format!("unknown type {name}; the types are {all}"))
                 }
             },
-            other => reader
-                .trail
-                .refused(format!("the name of a type expected, got {}", shown(other))),
+            other => reader.trail.expected("the name of a type", other),
         };
         match value {
             Value::Array(names) if !names.is_empty() => {
@@ -281,7 +277,7 @@ impl ConditionReader {
 
     fn operands(&mut self, place: &FieldPath, value: &Value) -> Result<Vec<Operand>> {
         let Value::Array(items) = value else {
-            return self.trail.refused(format!("a list expected, got {}", shown(value)));
+            return self.trail.expected("a list", value);
         };
         if items.len() > MAX_OPERANDS {
             let (given, most) = (with_commas(items.len()), with_commas(MAX_OPERANDS));
@@ -332,24 +328,15 @@ impl ConditionReader {
     }
 
     fn moment(&self, value: &Value) -> Result<Operand> {
-        let Value::Str(text) = value else {
-            let given = shown(value);
-            return self.trail.refused(format!(
-                "a moment such as \"2026-05-18T09:00:00Z\" expected, got {given}"
-            ));
-        };
-        match stamp::read_zoned(text) {
-            Ok(micros) => Ok(Operand::Moment(micros)),
-            Err(Unclear::NoZone) => {
-                let given = quoted(text);
+        match value.as_str().map(stamp::read_zoned) {
+            Some(Ok(micros)) => Ok(Operand::Moment(micros)),
+            Some(Err(Unclear::NoZone)) => {
+                let given = shown(value);
                 self.trail
                     .refused(format!("{given} has no time zone; write Z or an offset behind it"))
             }
-            Err(Unclear::NoMoment) => {
-                let given = quoted(text);
-                self.trail.refused(format!(
-                    "a moment such as \"2026-05-18T09:00:00Z\" expected, got {given}"
-                ))
+            Some(Err(Unclear::NoMoment)) | None => {
+                self.trail.expected("a moment such as \"2026-05-18T09:00:00Z\"", value)
             }
         }
     }

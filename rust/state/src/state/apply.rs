@@ -59,6 +59,14 @@ impl State {
         self.timeline.push(known.offset, known.seq, None);
     }
 
+    /// Takes an event of some moment. The base accounts for those up to a seq, if one is given.
+    pub fn take_in(&mut self, known: Known<'_>, micros: i64, settled_until: Option<u64>) {
+        match settled_until.is_some_and(|seq| known.seq <= seq) {
+            true => self.note(known, micros),
+            false => self.apply(known, micros, false),
+        }
+    }
+
     /// Takes an event of some moment. Of one that is plain it is known that it carries no scope and does not expire.
     pub fn apply(&mut self, known: Known<'_>, micros: i64, is_plain: bool) {
         let stamp = Stamp::new(known.seq, micros);

@@ -96,11 +96,7 @@ impl Replay {
             return;
         }
         if let Some(state) = &mut self.state {
-            if self.settled_until.is_some_and(|seq| known.seq <= seq) {
-                state.note(known, ts);
-            } else {
-                state.apply(known, ts, false);
-            }
+            state.take_in(known, ts, self.settled_until);
         }
     }
 }

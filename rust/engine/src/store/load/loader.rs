@@ -279,11 +279,7 @@ impl Loader<'_> {
             return;
         }
         if let Some(state) = &mut self.state {
-            if self.settled_until.is_some_and(|seq| known.seq <= seq) {
-                state.note(known, ts);
-            } else {
-                state.apply(known, ts, false);
-            }
+            state.take_in(known, ts, self.settled_until);
         }
     }
 }
@@ -309,7 +305,7 @@ struct BaseSink<'a, 'd> {
 impl RecordSink for BaseSink<'_, '_> {
     fn make_room(&mut self, bytes: usize) -> Result<(), Refused> {
         if let Some(watch) = &mut self.watch {
-            watch.make_room(IncomingEvents::one(0))?;
+            watch.make_room(1)?;
         }
         if let Some(sealer) = self.sealer {
             sealer.expect(bytes);
@@ -347,8 +343,11 @@ impl RecordSink for BaseSink<'_, '_> {
 
 impl Sink for Loader<'_> {
     fn make_room(&mut self, coming: IncomingEvents) -> Result<(), Refused> {
+        self.holding.make_room(coming)?;
+        // Those that are held may be taken in together with these.
+        let all = coming.and(self.holding.kept());
         if let Some(watch) = &mut self.watch {
-            watch.make_room(coming)?;
+            watch.make_room(all.events)?;
         }
         let Some(state) = &mut self.state else {
             return memory::check();
@@ -356,9 +355,7 @@ impl Sink for Loader<'_> {
         if let Some(sealer) = &mut self.sealer {
             sealer.expect(coming.bytes);
         }
-        self.holding.make_room(coming)?;
-        // Those that are held may be taken in together with these.
-        state.make_room(coming.and(self.holding.kept()))
+        state.make_room(all)
     }
 
     fn count(&mut self, known: Known<'_>, ts: i64) {
@@ -369,18 +366,12 @@ impl Sink for Loader<'_> {
     }
 
     fn hold(&mut self, known: Known<'_>, ts: i64) {
-        if let Some(watch) = &mut self.watch {
-            watch.hold(known, ts);
-        }
-        if self.is_wanted(&known) {
+        if self.watch.is_some() || self.is_wanted(&known) {
             self.holding.push(known, ts);
         }
     }
 
     fn settle(&mut self, held: BatchFate) {
-        if let Some(watch) = &mut self.watch {
-            watch.settle(held == BatchFate::Count);
-        }
         let mut holding = std::mem::take(&mut self.holding);
         // A batch is one step: a moment inside it is the moment before it.
         let inside = matches!((self.until, holding.last_seq()), (Some(Moment::Seq(seq)), Some(last)) if last > seq);
@@ -389,7 +380,7 @@ impl Sink for Loader<'_> {
             |salvaged: &BTreeSet<u64>| holding.first_offset().is_some_and(|begin| salvaged.contains(&begin));
         let counts = held == BatchFate::Count || self.salvaged.as_ref().is_some_and(is_salvaged);
         if counts && !inside {
-            holding.release(|known, ts| self.take(known, ts));
+            holding.release(|known, ts| self.count(known, ts));
         } else if let (Some(state), BatchFate::Drop) = (&mut self.state, held) {
             holding.release(|known, _| match known.op {
                 Op::Act => each_concerned(known.op, known.id, known.record, |id| state.slots.doubt(id)),

@@ -8,11 +8,11 @@ use std::hash::{BuildHasher, RandomState};
 
 use foldhash::quality;
 
-use chronolog::event::{IncomingEvents, Known, Op};
+use chronolog::event::{Known, Op};
 use chronolog::json::members;
 use chronolog::memory::Refused;
 use chronolog::scope::{Carried, carried};
-use chronolog::verify::{HeldEvents, ScopeFault, ScopeFinding};
+use chronolog::verify::{ScopeFault, ScopeFinding};
 use chronomemory_state::state::unspelled;
 
 /// The scopes of the records that were seen, and what is wrong with them.
@@ -24,8 +24,6 @@ pub struct ScopeWatch {
     scopes: RandomState,
     /// By the hash of an id: the hash of the scope of its record, 0 for none.
     known: HashMap<u64, u64, foldhash::fast::RandomState>,
-    /// Events of a batch that may still be dropped.
-    held: HeldEvents,
     pub found: Vec<ScopeFinding>,
 }
 
@@ -38,10 +36,9 @@ struct SaidScope<'a> {
 }
 
 impl ScopeWatch {
-    /// Reserves memory for further records or events, and for those that are held.
-    pub fn make_room(&mut self, coming: IncomingEvents) -> Result<(), Refused> {
-        self.held.make_room(coming)?;
-        Ok(self.known.try_reserve(self.held.kept().events + coming.events)?)
+    /// Reserves memory for further records or events.
+    pub fn make_room(&mut self, coming: usize) -> Result<(), Refused> {
+        Ok(self.known.try_reserve(coming)?)
     }
 
     /// Judges a record of a base.
@@ -58,23 +55,6 @@ impl ScopeWatch {
         if let Some(said) = said(known) {
             self.judge(&said);
         }
-    }
-
-    /// Keeps an event that may count.
-    pub fn hold(&mut self, known: Known<'_>, ts: i64) {
-        if said(&known).is_some() {
-            self.held.push(known, ts);
-        }
-    }
-
-    /// Judges those held if they count.
-    pub fn settle(&mut self, counts: bool) {
-        let mut held = std::mem::take(&mut self.held);
-        if counts {
-            held.release(|known, _| self.count(&known));
-        }
-        held.clear();
-        self.held = held;
     }
 
     fn judge(&mut self, said: &SaidScope<'_>) {

@@ -118,9 +118,8 @@ impl<'a> Claims<'a> {
                     }
                 }
             }
-            Some((_, Some(SeenAs::Wider))) => return Err(Error::OutOfScope(unspelled(id))),
             Some((_, None)) if change.op == Op::Upsert => return Err(Error::IdTaken(unspelled(id))),
-            Some((_, None)) => return Err(Error::UnknownRecord(unspelled(id))),
+            Some((_, seen)) => check_own(seen, id)?,
         }
         let born = self.born.as_mut().filter(|_| change.op == Op::Upsert);
         match born.map(|born| *born.entry(id).or_insert(here)) {
@@ -162,6 +161,15 @@ impl<'a> Claims<'a> {
     }
 }
 
+/// Refuses a record that its writer sees so, unless it is the writer's own.
+fn check_own(seen: Option<SeenAs>, id: &[u8]) -> Result<()> {
+    match seen {
+        Some(SeenAs::Own) => Ok(()),
+        Some(SeenAs::Wider) => Err(Error::OutOfScope(unspelled(id))),
+        None => Err(Error::UnknownRecord(unspelled(id))),
+    }
+}
+
 fn has_names(writer: &Viewer) -> bool {
     matches!(writer, Viewer::Named { scope, .. } if !scope.is_shared())
 }
@@ -175,10 +183,9 @@ fn check_act(state: &State, writer: &Viewer, id: &[u8], record: &[u8]) -> Result
         return Err(Error::invalid("scope", "must be that of the handle"));
     }
     for mention in Act::read(id, record).iter().flat_map(Act::mentions) {
-        match state.slot_seen_by(writer, &spelled(&mention.id)) {
-            None | Some((_, Some(SeenAs::Own))) => {}
-            Some((_, Some(SeenAs::Wider))) => return Err(Error::OutOfScope(mention.id)),
-            Some((_, None)) => return Err(Error::UnknownRecord(mention.id)),
+        let id = spelled(&mention.id);
+        if let Some((_, seen)) = state.slot_seen_by(writer, &id) {
+            check_own(seen, &id)?;
         }
     }
     Ok(())
@@ -194,11 +201,7 @@ pub(in crate::store) fn check_owned<'a>(
         return Ok(());
     }
     for id in ids {
-        match state.slot_seen_by(writer, id) {
-            Some((_, Some(SeenAs::Own))) => {}
-            Some((_, Some(SeenAs::Wider))) => return Err(Error::OutOfScope(unspelled(id))),
-            Some((_, None)) | None => return Err(Error::UnknownRecord(unspelled(id))),
-        }
+        check_own(state.slot_seen_by(writer, id).and_then(|(_, seen)| seen), id)?;
     }
     Ok(())
 }
