@@ -177,8 +177,7 @@ impl Follower {
         Some(step)
     }
 
-    /// At the end of the file: where an unfinished batch begins; the chain steps back before it. One with damage in it, or that
-    /// began before `promised`, is damage.
+    /// At the end of the file: steps back before an unfinished batch and gives its place; one begun before `promised` is damage.
     pub fn settle(&mut self, promised: u64) -> Option<LinePlace> {
         let is_damage = |batch: &Batch| batch.damaged || batch.flawed || batch.place.offset < promised;
         if let Some(batch) = self.batch.as_ref().filter(|batch| is_damage(batch)) {

@@ -135,19 +135,25 @@ pub struct Beginning {
     pub prev_hash: Option<Hex>,
 }
 
+impl Beginning {
+    /// That of a log of which only the origin is known.
+    pub fn unread(origin: Origin) -> Self {
+        Self {
+            origin,
+            ts: i64::MIN,
+            offset: 0,
+            seq: None,
+            prev_hash: None,
+        }
+    }
+}
+
 /// Finds out how a log begins.
 pub fn beginning_of(log: &dyn DiskFile, length: u64) -> io::Result<Beginning> {
     let mut first = First::default();
     Walk::new(None).go(log, length, ALONE, &mut first)?;
-    let nothing = Beginning {
-        origin: Origin::Nothing,
-        ts: i64::MIN,
-        offset: 0,
-        seq: None,
-        prev_hash: None,
-    };
     let Some((op, record, ts, offset, seq)) = first.found else {
-        return Ok(nothing);
+        return Ok(Beginning::unread(Origin::Nothing));
     };
     let line = line_from(log, offset, length)?;
     let event = Event::read(&line, Trust::Hashes).ok();

@@ -79,8 +79,7 @@ pub fn read(file: &dyn DiskFile, taker: &mut dyn RecordSink) -> io::Result<Conte
     read_foreign(file, taker)
 }
 
-/// The same for whoever takes the digest from elsewhere, which is most of the work; `false` if the file is not of our own form
-/// to its end.
+/// The same without the digest, which is most of the work; `false` if the file is not of our own form to its end.
 pub fn read_undigested(file: &dyn DiskFile, taker: &mut dyn RecordSink) -> io::Result<bool> {
     Ok(read_own(file, taker, &mut None)?.is_some())
 }

@@ -85,8 +85,7 @@ fn write_escape(byte: u8, out: &mut Vec<u8>) {
     out.extend_from_slice(&[b'\\', short]);
 }
 
-/// The characters that careless readers take for line ends, U+0085, U+2028 and U+2029: where each is, how many bytes it has,
-/// and its escape.
+/// U+0085, U+2028 and U+2029, which some readers take for line ends: position, length and escape of each.
 fn line_separators(bytes: &[u8]) -> impl Iterator<Item = (usize, usize, &'static [u8])> {
     memchr2_iter(0xc2, 0xe2, bytes).filter_map(|at| match &bytes[at..] {
         [0xc2, 0x85, ..] => Some((at, 2, &b"\\u0085"[..])),

@@ -275,8 +275,7 @@ impl Log {
         self.report.damage.len() < found
     }
 
-    /// Refuses writes behind a lost end or an unlinked last line, which could not be put back then, and on top of a base that is
-    /// not the one that the log names.
+    /// Refuses writes behind a lost end or an unlinked last line, and on a base that is not the one that the log names.
     pub fn check_end_is_known(&self) -> Result<()> {
         let is_of_base = |damage: &&Damage| damage.kind.is_of_base();
         if let Some(base) = self.report.damage.iter().find(is_of_base) {

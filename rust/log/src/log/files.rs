@@ -50,8 +50,7 @@ pub fn copy_range(
     Ok(digest)
 }
 
-/// A large file that is written from its beginning to its end. It is synced each time so much was added, because the syncs of
-/// others wait behind it.
+/// A large file that is written from its beginning, and synced on the way because other syncs wait behind it.
 pub struct PacedFile {
     file: Arc<dyn DiskFile>,
     /// How many bytes it has.

@@ -57,8 +57,7 @@ impl HeadNote {
         self.file.as_ref().is_some_and(|note| self.site.disk.exists(note))
     }
 
-    /// Whether the note is about another log, which is at its path and begins like the one that was read: so a restore put it
-    /// there. Where the whole folder was replaced the beginning differs.
+    /// Whether the note is about the log at its path, which begins like the one that was read: a restore put it there.
     pub fn tells_of_another(&self, read: &OpenLog) -> bool {
         let Some(note) = &self.file else {
             return false;

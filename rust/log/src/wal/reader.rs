@@ -223,8 +223,7 @@ fn proven(bytes: &mut [u8], start: usize, newlines: &[usize], untrusted: usize) 
     Ok(proven)
 }
 
-/// Reads on behind `bytes`, whose last line begins at `start`, until the line ends; gives the newline's place from `origin`. An
-/// overlong rest is not kept.
+/// Reads on to the end of the last line, which begins at `start`; gives its newline. An overlong rest is not kept.
 pub fn reach_newline(
     file: &dyn DiskFile,
     origin: u64,

@@ -39,8 +39,7 @@ pub struct TokenScores<'a> {
 }
 
 impl<'a> TokenScores<'a> {
-    /// Compares all records, if these are few, else the best by words and by vector. `code_key` of a record is the key of its
-    /// codes.
+    /// Compares few records, or the best by words and by vector. `code_key` of a record is the key of its codes.
     pub fn of(
         coded: &'a dyn Coded,
         few: Option<Vec<u32>>,

@@ -62,8 +62,7 @@ fn is_left_out(c: char) -> bool {
     is_accent(c) || (!c.is_alphanumeric() && c.general_category() == GeneralCategory::Format)
 }
 
-/// Accents of spaced scripts, points of Hebrew and Arabic (with the stroke that only stretches a word), the shape and the
-/// colour of an emoji.
+/// Accents, points of Hebrew and Arabic, the stroke that stretches a word, and the shape and colour of an emoji.
 fn is_accent(c: char) -> bool {
     matches!(c,
         '\u{300}'..='\u{36f}' | '\u{483}'..='\u{489}'

@@ -4,8 +4,7 @@ use std::collections::HashSet;
 
 use super::words::WordSplitter;
 
-/// English words that stand in every text. A question leaves them out; records keep them, so that a question of nothing
-/// else still finds something.
+/// Frequent English words. Questions leave them out; records keep them for a question of nothing else.
 const COMMON_WORDS: [&str; 122] = [
     "a", "about", "all", "also", "am", "an", "and", "any", "are", "as", "at", "be", "been", "being", "but", "by",
     "can", "could", "d", "did", "do", "does", "doing", "done", "each", "for", "from", "had", "has", "have", "having",

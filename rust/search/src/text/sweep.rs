@@ -62,8 +62,7 @@ struct Here<'a> {
     bound: f64,
 }
 
-/// Shows every document of a part that may be among the best, with its score. `see` answers what the next one must reach;
-/// the first must reach `threshold`.
+/// Shows the documents of a part that may be among the best: the first reach `threshold`, the next what `see` answers.
 pub fn sweep(
     asked: &[Asked<'_>],
     lengths: &Column<u32>,

@@ -10,8 +10,7 @@ pub(super) fn tree(lanes: [f64; LANES]) -> f64 {
     ((a + e) + (c + g)) + ((b + f) + (d + h))
 }
 
-/// Calls with eight components of each at a time. Where the last ones are fewer, zeros take their place: a lane is never
-/// a negative zero, so adding zero leaves every bit.
+/// Calls with eight components of each at a time, padded with zeros, which leave every bit of a sum.
 #[inline(always)]
 pub(super) fn by_eights(query: &[f64], row: &[f32], mut step: impl FnMut(&[f64; LANES], &[f32; LANES])) {
     let (query_eights, query_rest) = query.as_chunks();

@@ -27,8 +27,7 @@ impl Planes {
     }
 }
 
-/// The greatest product of a token of a question with the signs of a record's token, which lie in as many codes as the numbers in
-/// planes; 0 if there is none.
+/// The greatest product of a token of a question with the signs of the tokens of a record; 0 if there is none.
 #[inline(always)]
 pub(super) fn best_product(parts: &[Planes], codes: &[[u8; CODE_BYTES]]) -> i32 {
     // Plain loops: what a closure does is compiled by itself, without the instructions of whoever calls it.

@@ -14,8 +14,7 @@ const AHEAD: usize = 6;
 
 /// Multiplies the codes of a group with those of `W` queries.
 pub(super) trait Dots: Copy {
-    /// For each query the dot products with sixteen rows. There are two words of a query for each step: one for the lower halves of the
-    /// bytes, one for the upper.
+    /// For each query the dot products with sixteen rows; each step has two words of a query, one for each half of the bytes.
     #[inline(always)]
     fn dots<const W: usize>(
         self,

@@ -97,8 +97,7 @@ fn rounded(turned: &[f64]) -> (Vec<(Planes, i32)>, i32) {
     (parts, all)
 }
 
-/// The nearest whole number, of two the even one, without a call: beyond 2^52 doubles have no fractions, so adding so much rounds.
-/// What is given lies within 2^31.
+/// The nearest whole number, ties to even, of a number within 2^31: beyond 2^52 doubles have no fractions.
 #[inline(always)]
 fn to_whole(value: f64) -> i32 {
     const BEYOND: f64 = 6_755_399_441_055_744.0;

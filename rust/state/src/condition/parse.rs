@@ -101,10 +101,7 @@ impl ConditionReader {
                 }
             });
         }
-        Ok(match nodes.len() {
-            1 => nodes.remove(0),
-            _ => Clause::All(nodes),
-        })
+        Ok(joined(nodes))
     }
 
     fn several(&mut self, value: &Value, depth: usize) -> Result<Vec<Clause>> {
@@ -156,10 +153,9 @@ impl ConditionReader {
         for (name, value) in pairs {
             nodes.push(self.operator(place, name, value)?);
         }
-        match nodes.len() {
-            0 => self.trail.refused("no operator; for an object write {\"eq\": {…}}"),
-            1 => Ok(nodes.remove(0)),
-            _ => Ok(Clause::All(nodes)),
+        match nodes.is_empty() {
+            true => self.trail.refused("no operator; for an object write {\"eq\": {…}}"),
+            false => Ok(joined(nodes)),
         }
     }
 
@@ -339,6 +335,14 @@ impl ConditionReader {
                 self.trail.expected("a moment such as \"2026-05-18T09:00:00Z\"", value)
             }
         }
+    }
+}
+
+/// The clause that all of some hold.
+fn joined(mut clauses: Vec<Clause>) -> Clause {
+    match clauses.len() {
+        1 => clauses.remove(0),
+        _ => Clause::All(clauses),
     }
 }
 

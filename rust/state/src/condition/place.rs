@@ -191,8 +191,7 @@ fn names_of(path: &str) -> Result<Vec<String>, String> {
     Ok(names)
 }
 
-/// The value that keys lead to, each as it stands between quotes. What is stepped into is not passed first, so nothing is
-/// looked at twice.
+/// The value that keys lead to, each as it stands between quotes. Nothing is looked at twice.
 fn descend<'a, const ROOT: usize>(record: &'a [u8], root: [&[u8]; ROOT], steps: &[Vec<u8>]) -> Option<&'a [u8]> {
     let mut cursor = Cursor::new(record);
     for step in root.into_iter().chain(steps.iter().map(Vec::as_slice)) {
@@ -237,8 +236,7 @@ pub fn indexable(path: &str) -> Option<FieldPath> {
     place.stamp().is_none().then_some(place)
 }
 
-/// What a record has in a field as bytes that sort as values do: null, booleans, numbers, text. Of an array or an object it has
-/// nothing to be ordered by.
+/// What a record has in a field as bytes that sort as values do; `None` for an array or an object.
 pub fn sort_key(place: &FieldPath, record: &[u8]) -> Option<Vec<u8>> {
     let held = place.find(record, &Facts::default());
     let value = held.as_ref().and_then(FieldValue::value)?;

@@ -150,8 +150,7 @@ pub struct SegmentDraft {
     pub renames: Vec<[u32; 2]>,
 }
 
-/// The rows of a segment: how many, and each by its place. First come those of slots that have a row in an earlier segment, ascending,
-/// then one for each further slot.
+/// How many rows a segment has, and each by its place: first those of slots of earlier segments, ascending, then the others.
 pub(super) type Rows<'a> = (usize, &'a dyn Fn(usize) -> SegmentRow);
 
 /// Writes a segment to an empty file.

@@ -118,8 +118,7 @@ impl State {
         slot.last_event = self.timeline.push(known.offset, known.seq, about);
     }
 
-    /// Takes an act; `applies` if the base does not account for it. One event of the log is about all records that it changed or that
-    /// it names.
+    /// Takes an act; `applies` if the base does not account for it. The event is about all records that it changed or names.
     fn take_act(&mut self, known: Known<'_>, stamp: Stamp, applies: bool) {
         let Some(act) = Act::read(known.id, known.record) else {
             return self.pass_over(known);

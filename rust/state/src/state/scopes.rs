@@ -254,14 +254,6 @@ impl Directory {
         self.members[scope as usize].slots.insert(slot);
     }
 
-    /// Notes that slots, ascending, belong to another scope from now on.
-    pub(super) fn move_over(&mut self, from: u32, to: u32, slots: &[u32]) {
-        for &slot in slots {
-            self.remove(from, slot);
-            self.add(to, slot);
-        }
-    }
-
     /// Notes that a slot belongs to it no more.
     pub(super) fn remove(&mut self, scope: u32, slot: u32) {
         self.expired -= usize::from(self.is_expired(scope));
@@ -287,18 +279,7 @@ impl Directory {
         }
     }
 
-    /// The last event that spoke of anything that is seen.
-    pub fn last_spoken(&self, sight: &Sight) -> Stamp {
-        let spoken = self
-            .numbers(sight)
-            .into_iter()
-            .map(|scope| self.members[scope as usize].spoken);
-        let unscoped = sight.is_of_all_scopes().then_some(self.unscoped);
-        spoken.chain(unscoped).max_by_key(Stamp::seq).unwrap_or(Stamp::UNKNOWN)
-    }
-
-    /// The number of the last change of what is seen. Whoever sees everything hears the same number before and after there is
-    /// somebody else's.
+    /// The number of the last change of what is seen; for a viewer of everything it does not depend on which scopes there are.
     pub fn last_change(&self, sight: &Sight) -> usize {
         match sight.scopes() {
             Some(seen) => seen
@@ -388,10 +369,13 @@ impl Directory {
         numbers
     }
 
-    /// Seq and moment of the last event about anything that a viewer sees: they differ from those before, also in another life of the
-    /// state.
+    /// Seq and moment of the last event about anything that a viewer sees. Another version has others, also after the state was loaded again.
     pub fn seen_version(&self, viewer: &Viewer) -> (u64, i64) {
-        let last = self.last_spoken(&self.sight(viewer));
+        let sight = self.sight(viewer);
+        let spoken = self.numbers(&sight).into_iter();
+        let spoken = spoken.map(|scope| self.members[scope as usize].spoken);
+        let unscoped = sight.is_of_all_scopes().then_some(self.unscoped);
+        let last = spoken.chain(unscoped).max_by_key(Stamp::seq).unwrap_or(Stamp::UNKNOWN);
         (last.seq().unwrap_or(0), last.micros().unwrap_or(0))
     }
 

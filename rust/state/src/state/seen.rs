@@ -171,8 +171,9 @@ impl State {
                 continue;
             }
             slots.sort_unstable();
-            self.scopes.move_over(before, after, &slots);
             for &slot in &slots {
+                self.scopes.remove(before, slot);
+                self.scopes.add(after, slot);
                 // Both scopes have changed for their viewers.
                 for scope in [before, after] {
                     self.changes.note(slot, self.slots.len());

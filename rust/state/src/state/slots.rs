@@ -330,8 +330,7 @@ impl SlotTable {
         (self.hasher.hash_one(id) >> 32) as u32
     }
 
-    /// Whether the record in a slot has an id, which stands as between quotes in canonical JSON. A sealed record is not read for it: its
-    /// hash has to do.
+    /// Whether the record in a slot has an id, spelled as between quotes in canonical JSON; of a sealed record the hash decides.
     pub fn is_of(&self, slot: u32, id: &[u8]) -> bool {
         self.is_record(slot)
             && match self.sealed() {
@@ -555,8 +554,7 @@ impl SlotTable {
         *lost_behind = (*lost_behind).max(Some(seq));
     }
 
-    /// An event about a record is lost, the id given as it stands between quotes in canonical JSON. An id without a record
-    /// is passed over: nothing is handed out under it.
+    /// An event about an id, spelled as between quotes in canonical JSON, is lost. An id without a record is passed over.
     pub fn doubt(&mut self, id: &[u8]) {
         if let Some(slot) = self.of_spelled(id) {
             self.doubts_mut().named.insert(slot);

@@ -106,8 +106,7 @@ impl Timeline {
         self.sealed = Some(Arc::clone(sealed));
     }
 
-    /// Puts the events behind the sealed ones into a segment: the records of events about several, the runs of seqs and the renamed slots
-    /// too.
+    /// Puts the events behind the sealed ones into a segment, with their further records, runs of seqs and renamed slots.
     pub(super) fn add_unsealed(&self, draft: &mut SegmentDraft) {
         let first = self.sealed_len();
         draft.events.extend_from_slice(&self.events);

@@ -342,8 +342,7 @@ pub(in crate::store) fn returned_at(disk: &dyn Disk, layout: &Layout, origin: &O
     way.map_or_else(|_| Vec::new(), |way| returned(disk, layout, &way))
 }
 
-/// Reads the archives, the oldest first, and compares what each adds up to with the next base; false if there was not enough
-/// memory for all of that.
+/// Reads the archives, the oldest first, and compares each with the next base; false if there was not enough memory.
 fn read_retired(disk: &dyn Disk, layout: &Layout, hops: &mut [Hop], threads: usize) -> io::Result<bool> {
     ask_for_trails(hops);
     let mut replay = Replay::default();
@@ -472,8 +471,7 @@ fn read_log(hop: &mut Hop, head: &str, threads: usize, sink: &mut dyn Sink) -> i
     Ok(())
 }
 
-/// Compares the base that a log starts from with what came before it. If the base is another, or unchecked and there, that
-/// is not what the next log starts from.
+/// Compares the base of a log with what came before it. Where they differ the next log starts from something unknown.
 fn compare(disk: &dyn Disk, layout: &Layout, hop: &mut Hop, replay: &mut Replay) {
     let Some(sha256) = hop.base.1.filter(|_| replay.state.is_some()) else {
         return;

@@ -19,6 +19,7 @@ use chronolog::verify::{ErasureSeen, RedactedLines, finding};
 use chronomemory_state::state::State;
 
 /// One log on the way back: the live one, or one that was retired.
+#[derive(Default)]
 pub(in crate::store) struct Hop {
     pub name: String,
     /// What it starts from, as erasures since made it.
@@ -125,34 +126,14 @@ impl Hop {
             seq: beginning.seq,
             began: beginning.ts,
             length,
-            archive: None,
-            digest: String::new(),
-            span: None,
-            last_seq: 0,
-            bound: 0,
-            adopted: None,
             is_foreign: beginning.origin == Origin::Foreign,
-            trail_from: None,
-            trail: None,
-            erasures: None,
-            redacted: RedactedLines::default(),
-            wrong: None,
-            differs: false,
-            altered_index: None,
-            index_note: None,
+            ..Self::default()
         }
     }
 
     /// The live log as far as only its origin matters.
     pub fn live(origin: &Origin) -> Self {
-        let beginning = Beginning {
-            origin: origin.clone(),
-            ts: i64::MIN,
-            offset: 0,
-            seq: None,
-            prev_hash: None,
-        };
-        Self::new(LOG, 0, &beginning)
+        Self::new(LOG, 0, &Beginning::unread(origin.clone()))
     }
 
     /// The trail of the log before it, as its sentinel names it.

@@ -54,8 +54,7 @@ pub(in crate::store) struct Resumed {
 }
 
 impl SegmentFolder<'_> {
-    /// Opens the segments that follow each other from the beginning of the log and end at or before a place; `None` if there are none that
-    /// fit. `synced` is how far the log is known to be on disk.
+    /// Opens the segments of the log up to a place; `None` if none fit. `synced` is how far the log is known to be on disk.
     pub fn open(&self, end: u64, synced: Option<u64>) -> Option<Resumed> {
         let sources = self.sources()?;
         let origin = origin_hash(&*self.log, self.log.length().ok()?)?;
@@ -130,43 +129,34 @@ impl SegmentFolder<'_> {
         is_only_log: bool,
         write: impl FnOnce(Arc<dyn DiskFile>, &Sources) -> io::Result<()>,
     ) -> io::Result<Option<Arc<Sealed>>> {
-        let seal = || self.seal_locked(head, before, log, is_only_log, write);
+        let seal = || {
+            let Some(sources) = before.map(|before| before.sources().clone()).or_else(|| self.sources()) else {
+                return Ok(None);
+            };
+            let failed = before.map_or_else(Arc::default, |before| Arc::clone(before.mark()));
+            let mut segments = before.map_or_else(Vec::new, |before| before.segments().to_vec());
+            let path = path_of(self.layout, head);
+            if !put(self.disk, self.layout, &path, log, |file| write(file, &sources))? {
+                return Ok(None);
+            }
+            let Some(new) = open_segment(self.disk, &path, &failed) else {
+                return Ok(None);
+            };
+            segments.push(Arc::new(new));
+            let sealed = merge_last(Sealed::of(segments, sources, failed), |sealed, parts| {
+                let head = sealed.merged_head(parts.clone());
+                let path = path_of(self.layout, &head.unwrap_or_default());
+                let write = |file| segment::merge(file, sealed, parts);
+                let is_put = put(self.disk, self.layout, &path, log, write)?;
+                Ok(is_put.then(|| open_segment(self.disk, &path, sealed.mark())).flatten())
+            })?;
+            if let Some(before) = before {
+                self.keep_keys(before, &sealed, log);
+            }
+            self.remove_others(&sealed, is_only_log)?;
+            Ok(Some(Arc::new(sealed)))
+        };
         Ok(with_segment_lock(self.disk, self.layout, seal)?.flatten())
-    }
-
-    fn seal_locked(
-        &self,
-        head: &segment::Head,
-        before: Option<&Arc<Sealed>>,
-        log: Identity,
-        is_only_log: bool,
-        write: impl FnOnce(Arc<dyn DiskFile>, &Sources) -> io::Result<()>,
-    ) -> io::Result<Option<Arc<Sealed>>> {
-        let Some(sources) = before.map(|before| before.sources().clone()).or_else(|| self.sources()) else {
-            return Ok(None);
-        };
-        let failed = before.map_or_else(Arc::default, |before| Arc::clone(before.mark()));
-        let mut segments = before.map_or_else(Vec::new, |before| before.segments().to_vec());
-        let path = path_of(self.layout, head);
-        if !put(self.disk, self.layout, &path, log, |file| write(file, &sources))? {
-            return Ok(None);
-        }
-        let Some(new) = open_segment(self.disk, &path, &failed) else {
-            return Ok(None);
-        };
-        segments.push(Arc::new(new));
-        let sealed = merge_last(Sealed::of(segments, sources, failed), |sealed, parts| {
-            let head = sealed.merged_head(parts.clone());
-            let path = path_of(self.layout, &head.unwrap_or_default());
-            let write = |file| segment::merge(file, sealed, parts);
-            let is_put = put(self.disk, self.layout, &path, log, write)?;
-            Ok(is_put.then(|| open_segment(self.disk, &path, sealed.mark())).flatten())
-        })?;
-        if let Some(before) = before {
-            self.keep_keys(before, &sealed, log);
-        }
-        self.remove_others(&sealed, is_only_log)?;
-        Ok(Some(Arc::new(sealed)))
     }
 
     /// Makes the key file for the last segment if the largest one before it has one, so that no later call waits for it.
@@ -238,8 +228,7 @@ fn put(
         write(Arc::clone(&file))?;
         file.sync()
     });
-    // INVARIANT: the log is looked at when the draft is complete, and an erasure removes drafts before files: a segment of a log that
-    // was erased from does not come back.
+    // INVARIANT: the log is checked when the draft is complete, and an erasure removes drafts first: no erased segment comes back.
     let is_current = disk.status(layout.log()).is_ok_and(|now| now.identity == log);
     if written.is_err() || !is_current {
         disk.remove(&draft)?;

@@ -107,8 +107,7 @@ impl<'a> History<'a> {
         Ok(lines)
     }
 
-    /// The archives that hold events of this seq or a later one, newest first; without a seq all that were kept, and one that
-    /// was pruned or not kept is not missed.
+    /// The archives with events from a seq on, newest first; without a seq all that are kept, and pruned ones are not missed.
     fn indexed_archives(&self, since: Option<u64>) -> Result<Vec<Arc<IndexedArchive>>> {
         let mut found: Vec<Arc<IndexedArchive>> = Vec::new();
         let mut origin = self.log.open().map(|log| log.origin.clone());
@@ -447,8 +446,9 @@ impl History<'_> {
             way: Some(&segment.way),
             ..Look::at_log(self.threads, checking)
         };
-        let mut loader = Loader::up_to(moment);
         let (disk, layout) = (&*self.site.disk, &self.site.layout);
+        let mut loader = Loader::loading();
+        loader.until = Some(moment);
         loader.sealer = Some(LoadSealer::new(disk, layout, self.seal_events, &segment.log));
         if let Some(sealed) = self
             .state
@@ -458,15 +458,8 @@ impl History<'_> {
         {
             loader.resume_before(sealed, self.site).or_damage(LOG)?;
         }
-        let found = examine(
-            &*self.site.disk,
-            &self.site.layout,
-            &*segment.log,
-            look,
-            &mut loader,
-            &mut |_, _| {},
-        )
-        .or_damage(&segment.name)?;
+        let found = examine(disk, layout, &*segment.log, look, &mut loader, &mut |_, _| {});
+        let found = found.or_damage(&segment.name)?;
         if found.proof == Proof::Nothing && found.report.base == BaseState::Missing && !is_live {
             return Err(unavailable(segment, reachable));
         }

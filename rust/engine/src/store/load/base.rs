@@ -383,8 +383,7 @@ impl Base {
         self.load_newest(place, &Left::of_nothing(), loader)
     }
 
-    /// For a repair: loads the newest base that the log may have started from, or the snapshot. Nothing proves that it is the
-    /// one.
+    /// For a repair: loads the newest base that the log may have started from, or the snapshot, without proof.
     fn load_newest(&mut self, place: BasePlace<'_>, left: &Left, loader: &mut Loader<'_>) -> io::Result<()> {
         self.proof = Proof::Nothing;
         if !loader.is_salvaging() {
@@ -458,8 +457,7 @@ struct RebuildSegment {
     settled_until: Option<u64>,
 }
 
-/// Loads the state before the log of this sentinel without its base; gives the archive, or `None` if the archives do not reach
-/// back far enough.
+/// Loads the state before the log of this sentinel without its base; `None` if the archives do not reach back far enough.
 pub(in crate::store) fn rebuild(
     place: BasePlace<'_>,
     sentinel: &Sentinel,
@@ -515,8 +513,7 @@ fn try_rebuild(place: BasePlace<'_>, sentinel: &Sentinel, loader: &mut Loader<'_
 /// Retired logs, newest first, and the base that the last of them starts from, if it needs one.
 type Beginnings = (Vec<RebuildSegment>, Option<Arc<dyn DiskFile>>);
 
-/// The retired logs back to one whose own base is there, and that base; `None` if there is none. `find` looks for bases at their own
-/// place only, or elsewhere too.
+/// The retired logs back to one whose own base `find` finds, and that base; `None` if there is none.
 fn segments_before(
     BasePlace { disk, layout, way, .. }: BasePlace<'_>,
     mut sentinel: Sentinel,

@@ -248,7 +248,7 @@ pub fn look_twice<'a>(
 
 /// Up to which seq another tool's base accounts for the events of a log.
 pub fn settled_seq(disk: &dyn Disk, layout: &Layout, log: &dyn DiskFile, length: u64) -> io::Result<u64> {
-    let mut loader = Loader::checking();
+    let mut loader = Loader::default();
     let place = BasePlace {
         disk,
         layout,

@@ -191,8 +191,7 @@ fn each_damaged(log: &dyn DiskFile, length: u64, mut take: impl FnMut(u64, &[u8]
     Ok(())
 }
 
-/// The newest whole base of a store that ends before an event, with its name: a log that starts from it begins with the event
-/// behind it.
+/// The newest whole base, with its name, that a log may start from whose first event is this one.
 pub(super) fn newest_base(
     disk: &dyn Disk,
     layout: &Layout,

@@ -122,13 +122,6 @@ impl Loader<'_> {
         }
     }
 
-    pub fn up_to(moment: Moment) -> Self {
-        Self {
-            until: Some(moment),
-            ..Self::loading()
-        }
-    }
-
     /// Loads everything that a repair can use: the good events of the batches too that begin at these places, and a base
     /// that nothing proves, marked.
     pub fn salvaging(batches: BTreeSet<u64>) -> Self {
@@ -149,10 +142,6 @@ impl Loader<'_> {
         }
         *state = State::default();
         Ok(take_lines(file, &mut Marking(state))? > 0)
-    }
-
-    pub fn checking() -> Self {
-        Self::default()
     }
 
     /// Checks everything and keeps what is said about embeddings, and of what was erased.

@@ -205,7 +205,7 @@ impl CureSearch<'_> {
 
     /// Where the batches begin that are damaged although they were whole once: their good events are proved.
     fn broken_batches(&self, file: &dyn DiskFile, gaps: &Gaps) -> Result<BTreeSet<u64>> {
-        let found = self.examine_alone(file, &mut Loader::checking())?;
+        let found = self.examine_alone(file, &mut Loader::default())?;
         let (doubtful, promised) = (gaps.doubtful(), gaps.healed_promise());
         let is_linked = |(begin, last): &&(u64, u64)| !doubtful.iter().any(|place| (begin..=last).contains(&place));
         let scarred = found.walk.follower.scarred.iter();

@@ -567,8 +567,7 @@ fn hash_of(line: &[u8]) -> Option<Hex> {
 }
 
 impl Gap {
-    /// The events that are lost here; `None` if all that stands here is elsewhere in the chain. What comes before it moves by
-    /// `shift`.
+    /// The events that are lost here; `None` if all of them are elsewhere in the chain. What is before moves by `shift`.
     fn lost(&self, shift: i64) -> Option<Lost> {
         let hole = self.hole?;
         // A whole line that stands elsewhere too is not lost.

@@ -65,7 +65,7 @@ pub(in crate::store) fn verify_at(
     let mut before: Option<Report> = None;
     for look in 1.. {
         let Some(held) = HeldFiles::gather(disk, layout, Need::Everything).at(layout.log())? else {
-            let lost = look_for_lost(disk, layout, threads, &mut Loader::checking()).at(layout.log())?;
+            let lost = look_for_lost(disk, layout, threads, &mut Loader::default()).at(layout.log())?;
             return Ok(lost.unwrap_or_else(nothing));
         };
         let mut report = judge(&held, layout, threads, now, only_damage, progress)?;

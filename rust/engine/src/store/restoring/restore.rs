@@ -110,8 +110,7 @@ impl Restored {
         })
     }
 
-    /// Under the lock: puts the log in the place of the present one; gives the replaced state, the names of the files that are
-    /// kept elsewhere now, and where.
+    /// Under the lock: replaces the present log; gives the replaced state, and the names and the place of the files that are kept.
     fn swap(self, store: &mut Store, now: i64) -> Result<(State, Vec<String>, String)> {
         let mut kept = (Vec::new(), String::new());
         if store.log.open().is_some() {

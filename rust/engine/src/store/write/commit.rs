@@ -107,8 +107,7 @@ impl Store {
         })
     }
 
-    /// Writes several drafts as atomic batches under one lock. The caller runs their common sync without the store, and then calls
-    /// [`Store::end_group`].
+    /// Writes drafts as atomic batches under one lock; the caller runs their sync without the store, then [`Store::end_group`].
     pub fn start_group(&mut self, drafts: &[&Draft], now: i64) -> Result<Group> {
         let rushed = self.begin(LockPurpose::Write, now)?;
         let outcomes: Vec<Result<Committed>> = drafts.iter().map(|draft| self.check_and_write(draft, now)).collect();

@@ -114,8 +114,7 @@ impl DamagedRows {
         bounds.map(|bound| rows_name(&bound.name, bound.generation))
     }
 
-    /// Puts the bytes of rows back that were found; gives how many. Others may have mapped the file, so that it is not
-    /// written to: another one takes its name.
+    /// Puts found bytes of rows back; gives how many. Others may have mapped the file, so another one takes its name.
     pub fn put_back(&self, vectors: &mut Vectors) -> Result<u64> {
         let mut count = 0;
         let (disk, layout) = (&vectors.site.disk, &vectors.site.layout);

@@ -29,8 +29,7 @@ use chronomemory_state::state::{Query, State, unspelled};
 
 /// The bits of a float32 that are all set if it is not finite.
 const EXPONENT: u32 = 0x7f80_0000;
-/// A large attachment is synced each time so much was written, while more is written: nobody has to wait for all of it at
-/// the end.
+/// A large attachment is synced each time so much was written, while more is written.
 const AHEAD_BYTES: u64 = 64 * 1024 * 1024;
 /// So much is copied, hashed and written before the next is looked at: it stays in the cache of one core meanwhile.
 const AT_ONCE_BYTES: usize = 192 * 1024;

@@ -103,8 +103,7 @@ impl CodesFile {
         }
         let draft = own_draft(path);
         let file = disk.create(&draft)?;
-        // INVARIANT: the rows are looked for when the draft is there. An erasure removes rows first, then drafts and files: no codes stay of
-        // rows that are gone.
+        // INVARIANT: the rows are checked when the draft is complete, and an erasure removes rows first: no codes outlive them.
         let written = disk
             .status(&layout.rows(&bound.name, bound.generation))
             .and_then(|_| write_sections(file, bound, chunks, contents))
