@@ -1,10 +1,12 @@
 //! At every operation, a write that fails changes nothing, and a sync that fails stops all writes.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use crate::crash_disk::CrashDisk;
 use crate::scenario::{Action, contents, draft, fresh_disk, layout, open};
 use crate::upkeep::Upkeep;
+use chronomemory::testing::store::{SealTerms, Shared, seal_state};
 use chronomemory::{Draft, Durability, Error, Options, Store};
 
 #[test]
@@ -199,4 +201,35 @@ fn a_large_batch_that_fails_leaves_no_trace() {
         let report = Store::verify(&disk.after_kill(), &layout(), 1, &mut |_, _| {}).expect("verify");
         assert!(report.valid(), "fault at {step}: {report:?}");
     }
+}
+
+#[test]
+fn a_read_whose_state_fails_its_checks_at_every_load_is_an_error() {
+    let disk = fresh_disk();
+    let mut store = open(&disk, Durability::Full).expect("open");
+    for n in 1..4 {
+        store.commit(&draft(&Action::Put(n)), crate::scenario::START).expect("a write");
+    }
+    drop(store);
+    let options = Options {
+        seal: SealTerms {
+            events: 1,
+            events_at_close: 1,
+            fewest: 1,
+        },
+        ..Options::default()
+    };
+    let store = Store::open(Arc::new(disk), layout(), options, &mut |_, _| {}).expect("open");
+    let store = Shared::new(store);
+    seal_state(&store).expect("sealing");
+    let mut asked = 0;
+    let outcome = store.read(|store| {
+        asked += 1;
+        assert!(asked < 100, "a read ends");
+        let sealed = store.state().slots.sealed().expect("segments");
+        sealed.mark().store(true, Ordering::Relaxed);
+        Ok(())
+    });
+    assert!(matches!(outcome, Err(Error::Io { .. })), "{outcome:?}");
+    assert_eq!(store.read(|store| Ok(store.state().len())).expect("a read"), 3);
 }

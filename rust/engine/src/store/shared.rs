@@ -4,6 +4,7 @@
 //! and syncs once. A reader never waits for a sync.
 
 use std::collections::VecDeque;
+use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::thread::{self, Thread, ThreadId};
@@ -20,6 +21,8 @@ use chronomemory_state::state::{StateId, Watermark};
 
 /// One leader writes at most so many commits.
 const GROUP_COMMITS: usize = 256;
+/// A reader loads the state at most so often if its checks fail again.
+const MOST_LOADS: usize = 4;
 
 /// What should be done soon for a store that is attended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -177,9 +180,9 @@ impl Shared {
     }
 
     /// Leaves out what has expired by the clock, which is only read if something expires. If the check of a segment fails, the
-    /// state is loaded from the log and asked again.
+    /// state is loaded from the log and asked again, a few times at most.
     pub fn read_at<T>(&self, clock: Option<&dyn Fn() -> i64>, mut ask: impl FnMut(&Store) -> Result<T>) -> Result<T> {
-        loop {
+        for _ in 0..MOST_LOADS {
             let store = self.read_guard();
             let is_due = || clock.is_some_and(|clock| ExpiryClock::is_due(&store.state, clock));
             if store.pending.is_settled() && !store.is_behind_for_reader()? && !is_due() {
@@ -199,6 +202,9 @@ impl Shared {
                 return answer;
             }
         }
+        let reason = "what was loaded from the log fails its checks again: the disk, or the folder for temporary files, is damaged";
+        let fault = io::Error::new(io::ErrorKind::InvalidData, reason);
+        Err(Error::io(&self.read_guard().site.layout.segments(), fault))
     }
 
     /// Shows the store, if its state is still the one with this id.
