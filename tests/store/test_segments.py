@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import shutil
 import time
@@ -9,6 +10,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from chronomemory import ChronoStore
@@ -198,6 +200,44 @@ def test_a_log_line_that_changed_behind_a_segment_is_reported(tmp_path: Path) ->
         assert [one.seq for one in store.verify().damage] == damage and len(damage) == 1
         with pytest.warns(RuntimeWarning, match="damage in"):
             assert not store.health().ok
+
+
+def test_a_changed_last_sealed_line_is_reported_when_the_store_is_opened(tmp_path: Path) -> None:
+    with ChronoStore(tmp_path) as store:
+        for number in range(50):
+            store.upsert({"id": f"r{number}", "label": "water boils"})
+    log = tmp_path / ".chronomemory" / "events.wal"
+    content = log.read_bytes()
+    place = content.rindex(b"water boils")
+    log.write_bytes(content[:place] + b"water FROZE" + content[place + 11 :])
+    with pytest.warns(RuntimeWarning, match="damage in"), ChronoStore(tmp_path, verify="later") as store:
+        assert store.get("r48").label == "water boils"
+        assert store.get("r49") is None
+
+
+def first_line(project: Path) -> dict[str, Any]:
+    with (project / ".chronomemory" / "events.wal").open("rb") as log:
+        line: dict[str, Any] = json.loads(log.readline())
+    return line
+
+
+@pytest.mark.parametrize("count", [50, 1_100])
+def test_a_compaction_goes_on_with_the_trail_behind_segments(tmp_path: Path, count: int) -> None:
+    sealed, whole = tmp_path / "sealed", tmp_path / "whole"
+    for _ in range(2):
+        with ChronoStore(sealed, durability="off") as store:
+            for number in range(count):
+                store.upsert({"id": f"r{number % 40}", "data": {"n": number}})
+    assert segments(sealed)
+    shutil.copytree(sealed, whole)
+    shutil.rmtree(whole / ".chronomemory" / "index")
+    trails = []
+    for project in (sealed, whole):
+        with ChronoStore(project) as store:
+            store.compact()
+        data = first_line(project)["record"]["data"]
+        trails.append((data["trail"], data["trail_from"]))
+    assert trails[0] == trails[1]
 
 
 def test_what_was_erased_is_in_no_segment(tmp_path: Path) -> None:
