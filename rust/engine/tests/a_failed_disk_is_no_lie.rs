@@ -208,7 +208,9 @@ fn a_read_whose_state_fails_its_checks_at_every_load_is_an_error() {
     let disk = fresh_disk();
     let mut store = open(&disk, Durability::Full).expect("open");
     for n in 1..4 {
-        store.commit(&draft(&Action::Put(n)), crate::scenario::START).expect("a write");
+        store
+            .commit(&draft(&Action::Put(n)), crate::scenario::START)
+            .expect("a write");
     }
     drop(store);
     let options = Options {

@@ -8,8 +8,8 @@ use crate::around::{Around, Twist};
 use crate::crash_disk::CrashDisk;
 use crate::scenario::{START, fresh_disk, layout, open, write_words};
 use crate::upkeep::Upkeep;
-use chronomemory::testing::store::{Shared, search};
-use chronomemory::{Disk, Durability, Erase, Options, RecordSearch, Store};
+use chronomemory::testing::store::{Shared, seal_state, search};
+use chronomemory::{Disk, Durability, Erase, Options, RecordSearch, SealTerms, Store};
 
 /// As many as an index on disk is made for.
 const RECORDS: usize = 20_001;
@@ -78,6 +78,11 @@ fn slowly(disk: &CrashDisk, comes: Comes, of_before: &'static str) -> (Shared, A
     };
     let options = Options {
         durability: Durability::Off,
+        seal: SealTerms {
+            events: 1,
+            fewest: 1,
+            ..SealTerms::default()
+        },
         ..Options::default()
     };
     let store = Store::open(Arc::new(disk), layout(), options, &mut |_, _| {}).expect("open");
@@ -115,5 +120,21 @@ fn of_the_places_of_a_record() {
         assert!(is_over.load(Ordering::Relaxed), "there was something to write down");
         let left = disk.list(&layout().indexes()).expect("a folder");
         assert!(left.iter().all(|name| !name.contains(".history")), "{left:?}");
+    }
+}
+
+#[test]
+fn of_the_segments_of_a_state() {
+    for comes in [Comes::BeforeTheDraft, Comes::BeforeTheName] {
+        let disk = fresh_disk();
+        let (store, is_over) = slowly(&disk, comes, "0-11-");
+        write_words(&store, 0..10, "apple");
+        // The draft may be gone.
+        let _ = seal_state(&store);
+        assert!(is_over.load(Ordering::Relaxed), "there was something to write down");
+        let left = disk.list(&layout().segments()).expect("a folder");
+        assert!(left.iter().all(|name| !name.starts_with("0-11-")), "{left:?}");
+        let is_gone = store.read(|store| Ok(store.state().get(GONE).is_none()));
+        assert!(is_gone.expect("a read"));
     }
 }
