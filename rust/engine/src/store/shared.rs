@@ -202,7 +202,7 @@ impl Shared {
                 return answer;
             }
         }
-        let reason = "what was loaded from the log fails its checks again: the disk, or the folder for temporary files, is damaged";
+        let reason = "what was loaded from the log fails its checks again: the disk may be faulty, or another program changes the files";
         let fault = io::Error::new(io::ErrorKind::InvalidData, reason);
         Err(Error::io(&self.read_guard().site.layout.segments(), fault))
     }
