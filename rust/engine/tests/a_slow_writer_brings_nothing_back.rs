@@ -64,7 +64,7 @@ impl Twist for Meanwhile {
     }
 }
 
-fn slowly(disk: &CrashDisk, comes: Comes, of_before: &'static str) -> (Shared, Arc<AtomicBool>) {
+fn slowly(disk: &CrashDisk, comes: Comes, of_before: &'static str, seal: SealTerms) -> (Shared, Arc<AtomicBool>) {
     let is_over = Arc::new(AtomicBool::default());
     let twist = Meanwhile {
         comes,
@@ -78,11 +78,7 @@ fn slowly(disk: &CrashDisk, comes: Comes, of_before: &'static str) -> (Shared, A
     };
     let options = Options {
         durability: Durability::Off,
-        seal: SealTerms {
-            events: 1,
-            fewest: 1,
-            ..SealTerms::default()
-        },
+        seal,
         ..Options::default()
     };
     let store = Store::open(Arc::new(disk), layout(), options, &mut |_, _| {}).expect("open");
@@ -93,7 +89,7 @@ fn slowly(disk: &CrashDisk, comes: Comes, of_before: &'static str) -> (Shared, A
 fn of_the_words() {
     for comes in [Comes::BeforeTheDraft, Comes::BeforeTheName] {
         let disk = fresh_disk();
-        let (store, is_over) = slowly(&disk, comes, "20002-");
+        let (store, is_over) = slowly(&disk, comes, "20002-", SealTerms::default());
         write_words(&store, 0..RECORDS, "apple");
         let wanted = RecordSearch {
             text: Some("number7".to_owned()),
@@ -111,7 +107,7 @@ fn of_the_words() {
 fn of_the_places_of_a_record() {
     for comes in [Comes::BeforeTheDraft, Comes::BeforeTheName] {
         let disk = fresh_disk();
-        let (store, is_over) = slowly(&disk, comes, "1-11-");
+        let (store, is_over) = slowly(&disk, comes, "1-11-", SealTerms::default());
         write_words(&store, 0..10, "apple");
         let mut other = open(&disk, Durability::Off).expect("open");
         other.compact(true, START, &mut |_, _| {}).expect("a compaction");
@@ -127,7 +123,12 @@ fn of_the_places_of_a_record() {
 fn of_the_segments_of_a_state() {
     for comes in [Comes::BeforeTheDraft, Comes::BeforeTheName] {
         let disk = fresh_disk();
-        let (store, is_over) = slowly(&disk, comes, "0-11-");
+        let seal = SealTerms {
+            events: 1,
+            fewest: 1,
+            ..SealTerms::default()
+        };
+        let (store, is_over) = slowly(&disk, comes, "0-11-", seal);
         write_words(&store, 0..10, "apple");
         // The draft may be gone.
         let _ = seal_state(&store);
