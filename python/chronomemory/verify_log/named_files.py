@@ -331,7 +331,7 @@ def _check_past(folder: Folder, log: Any, reader: Any) -> None:
     past.judge()
     base = sentinel_data(log.known.first).get("base_sha256")
     if _is_unfinished(folder, base):
-        log.notes.append("erasure unfinished: whoever opens the store next with the right to write ends it")
+        log.notes.append("erasure unfinished: the next process that may write completes it")
         return
     bases = _names(folder.path / "base", PAST_BASE_NAME)
     for path in past.returned(bases, _names(folder.path / "archive", ARCHIVE_NAME)):

@@ -36,8 +36,9 @@ pub struct TableReader(Mutex<Source>);
 struct Source {
     reader: Box<dyn RecordBatchReader + Send>,
     plan: Plan,
+    /// The rows of the last batch that no part has yet.
     batch: Option<RecordBatch>,
-    /// How many rows were read, and how many of them are in `batch` or were before it.
+    /// How many rows the parts had so far.
     rows: usize,
 }
 

@@ -135,7 +135,7 @@ pub fn check(object: &[u8]) -> Result<()> {
     }
 }
 
-/// Where the scope stands in an object, or belongs.
+/// The place of the scope in an object, present or to be inserted.
 enum ScopePlace {
     There(Range<usize>),
     Before { at: usize, is_first: bool, is_last: bool },

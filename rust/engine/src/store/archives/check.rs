@@ -46,7 +46,7 @@ pub(in crate::store) fn follow_archives(
     }
     Findings(report).tell(disk, layout, &way)?;
     if is_unfinished(disk, layout, way.hops.first().and_then(|hop| hop.base.0)) {
-        let note = "erasure unfinished: whoever opens the store next with the right to write ends it";
+        let note = "erasure unfinished: the next process that may write completes it";
         report.notes.push(note.to_owned());
     } else {
         report.returned.extend(returned(disk, layout, &way));
